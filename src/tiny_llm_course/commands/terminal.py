@@ -1,0 +1,40 @@
+"""What every command shares: how it starts and how it fails."""
+
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from tiny_llm_course.errors import CourseError
+
+
+class CourseCommand(click.Command):
+    """A click command whose every misuse is one line on stderr and exit code 2."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own
+        """Run the command and leave the interpreter with its exit code."""
+        extra |= {"standalone_mode": False, "prog_name": f"pdm run {self.name}"}
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            self.misused(error.format_message())
+        except CourseError as error:
+            self.misused(str(error))
+        except click.Abort:
+            sys.exit(130)
+        sys.exit(code or 0)
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Accept what a newcomer tries first."""
+        del ctx
+        return ["-h", "--help"]
+
+    def misused(self, message: str) -> NoReturn:
+        """Say what is wrong in one line on stderr, and leave with exit code 2."""
+        print(f"{self.name}: {one_line(message)}", file=sys.stderr)
+        sys.exit(2)
+
+
+def one_line(message: str) -> str:
+    """Join the lines of `message`, and drop the full stop that click ends with."""
+    return " ".join(message.split()).removesuffix(".")

@@ -1,0 +1,18 @@
+"""What a learner did wrong at the terminal, told in one line."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class CourseError(Exception):
+    """A mistake of the person at the terminal: one line on stderr, exit code 2."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Suggest the known name closest to `name`, as a clause to end an error with.
+
+    Returns:
+        `"; did you mean 'week1'?"`, or an empty string when nothing is close.
+    """
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
