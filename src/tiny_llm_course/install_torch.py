@@ -1,0 +1,55 @@
+"""Install PyTorch's CPU build on Linux, where the build on PyPI brings CUDA along.
+
+`pdm install` runs this last. PyTorch is what the tests compare with; no solution
+and no model needs it. On Linux the lock files leave it out: CPU builds are not on
+PyPI, and a lock file cannot say "from there, or else from here".
+"""
+
+import importlib.util
+import platform
+import subprocess
+import sys
+from importlib import metadata
+
+TORCH = "2.13.0"
+# PyPI takes no version with a "+", so this is never the build that brings CUDA.
+CPU_BUILD = f"torch=={TORCH}+cpu"
+CPU_BUILDS = "--extra-index-url=https://download.pytorch.org/whl/cpu"
+
+
+def main() -> int:
+    """Bring PyTorch where the tests are installed and it is missing."""
+    tests_are_installed = importlib.util.find_spec("pytest") is not None
+    if platform.system() != "Linux" or not tests_are_installed or is_installed():
+        return 0
+    say(f"installing the CPU build of {TORCH}, a download of 0.2 GB")
+    # What this machine's pip is configured for comes first: it may be offline.
+    if pip_install(CPU_BUILD, quiet=True) or pip_install(
+        CPU_BUILD, CPU_BUILDS, quiet=True
+    ):
+        return 0
+    say("found no CPU build, installing the one on PyPI, a download of 2.7 GB")
+    if pip_install(f"torch=={TORCH}"):
+        return 0
+    say("not installed, so the tests cannot run; `pdm install` tries again")
+    return 1
+
+
+def is_installed() -> bool:
+    """Say whether this version of PyTorch is here, in whatever build."""
+    try:
+        return metadata.version("torch").split("+")[0] == TORCH
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def pip_install(*arguments: str, quiet: bool = False) -> bool:
+    """Run pip in this environment, and say whether it succeeded."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *arguments]
+    errors = subprocess.DEVNULL if quiet else None
+    return subprocess.run(command, check=False, stderr=errors).returncode == 0
+
+
+def say(what: str) -> None:
+    """Print a line before pip prints its own."""
+    print(f"torch: {what}", flush=True)
