@@ -1,0 +1,1 @@
+"""Your inference engine. Each file has stubs for you to fill in, task by task."""

@@ -1,0 +1,134 @@
+"""Attention: from one head to several heads that share keys and values."""
+
+import math
+from typing import Literal
+
+import mlx.core as mx
+from jaxtyping import Float
+
+from tiny_llm_course import todo
+
+from .basics import linear, softmax
+
+
+def scaled_dot_product_attention_simple(
+    query: Float[mx.array, "*N L D"],
+    key: Float[mx.array, "*N S D"],
+    value: Float[mx.array, "*N S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | None = None,
+) -> Float[mx.array, "*N L D"]:
+    """Let every query collect the values whose keys are most like it.
+
+        y = softmax(query key^T * scale + mask) value
+
+    Args:
+        query: What each of the L positions looks for.
+        key: What each of the S positions offers to be found by.
+        value: What each of the S positions hands over.
+        scale: Factor on the scores, 1 / sqrt(D) by default: the dot product of two
+            vectors of D independent entries of variance 1 has variance D.
+        mask: Added to the scores, so 0 allows and -inf forbids. Any shape that
+            broadcasts to `N.. x L x S`.
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.1, equation 1.
+    """
+    todo("week 1, day 1, task 1")
+
+
+class SimpleMultiHeadAttention:
+    """Attend with several heads side by side, each in a subspace of its own.
+
+        head_h = attention(query wq_h^T, key wk_h^T, value wv_h^T)
+        y = concat(head_1, ..., head_H) wo^T
+
+    Args:
+        hidden_size: Width E of the activations.
+        num_heads: Number of heads H.
+        wq: Query projection. Its H * D rows are H blocks of D, one block per head.
+        wk: Key projection, laid out like `wq`.
+        wv: Value projection, laid out like `wq`.
+        wo: Output projection, which mixes the heads.
+
+    Raises:
+        ValueError: `hidden_size` is no multiple of `num_heads`.
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.2. No biases.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        wq: Float[mx.array, "HD E"],
+        wk: Float[mx.array, "HD E"],
+        wv: Float[mx.array, "HD E"],
+        wo: Float[mx.array, "E HD"],
+    ) -> None:
+        todo("week 1, day 1, task 2")
+
+    def __call__(
+        self,
+        query: Float[mx.array, "*N L E"],
+        key: Float[mx.array, "*N L E"],
+        value: Float[mx.array, "*N L E"],
+        mask: Float[mx.array, "..."] | None = None,
+    ) -> Float[mx.array, "*N L E"]:
+        """Attend from `query` to `key` and hand back what is found in `value`.
+
+        Args:
+            query: Activations that look.
+            key: Activations that are looked at.
+            value: Activations that are collected.
+            mask: Added to the scores of every head.
+        """
+        todo("week 1, day 1, task 2")
+
+
+def causal_mask(L: int, S: int, dtype: mx.Dtype) -> Float[mx.array, "L S"]:  # noqa: N803
+    """Forbid every query to look at keys that come after it.
+
+    The L queries are the last L of the S positions, so query i stands at position
+    i + S - L, and the last row allows all S keys.
+
+    Args:
+        L: Number of queries.
+        S: Number of keys.
+        dtype: Of the mask: that of the scores it will be added to.
+
+    Returns:
+        0 where a query may look and -inf where it may not.
+
+    Raises:
+        ValueError: There are more queries than keys.
+    """
+    todo("week 1, day 3, task 2")
+
+
+def scaled_dot_product_attention_grouped(
+    query: Float[mx.array, "*N H_q L D"],
+    key: Float[mx.array, "*N H S D"],
+    value: Float[mx.array, "*N H S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "*N H_q L D"]:
+    """Attend with H_q query heads that share H key and value heads.
+
+    Query head h reads key and value head h // (H_q / H): each run of H_q / H
+    neighbouring query heads shares one. To that one, the queries of all its heads
+    are just more queries, so keys and values need not be copied.
+
+    Args:
+        query: What each of the L positions looks for, per query head.
+        key: What each of the S positions offers, per key head.
+        value: What each of the S positions hands over, per key head.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+            or "causal" for `causal_mask(L, S)`.
+
+    Raises:
+        ValueError: H_q is no multiple of H.
+
+    Source: Ainslie et al. 2023 (arXiv:2305.13245), section 2.2.
+    """
+    todo("week 1, day 3, task 1")

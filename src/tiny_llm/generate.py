@@ -1,0 +1,41 @@
+"""Generating text: ask the model for the next token, append it, ask again."""
+
+from collections.abc import Callable
+from typing import Any
+
+import mlx.core as mx
+from jaxtyping import Float, Integer
+
+from tiny_llm_course import todo
+
+from .qwen2_week1 import Qwen2ModelWeek1
+
+Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
+
+
+def simple_generate(
+    model: Qwen2ModelWeek1,
+    tokenizer: Any,  # noqa: ANN401 - mlx_lm has no types
+    prompt: str,
+    sampler: Sampler | None,
+) -> str:
+    """Continue `prompt` until the model says that it has finished.
+
+    Each step runs the model on the whole text so far and looks at the last position
+    only: the scores of the token that comes next. The text is printed as it grows.
+
+    Args:
+        model: From token ids 1 x L to logits 1 x L x V.
+        tokenizer: What `mlx_lm` loads beside the model. Its `detokenizer` turns a
+            stream of ids into text, although a character may span several tokens.
+        prompt: The text to continue.
+        sampler: From log-probabilities 1 x V to the token id (1,). None takes the
+            likeliest token.
+
+    Returns:
+        The text that was generated, without the prompt and without the end token.
+
+    Raises:
+        ValueError: The prompt holds no token.
+    """
+    todo("week 1, day 6, task 1")

@@ -1,0 +1,29 @@
+"""`pdm run starter`: generate the learner's files from the solutions."""
+
+import click
+
+from tiny_llm_course import starter
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import COPIES, REFERENCE, STARTER
+
+
+@click.command("starter", cls=CourseCommand)
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 if out of date.")
+def command(*, check: bool) -> int:
+    """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref.
+
+    This is for authors of the course. Whatever a new file replaces is copied first.
+    """
+    pending = starter.changes(REFERENCE, STARTER)
+    if not pending:
+        click.echo("src/tiny_llm is up to date")
+        return 0
+    names = ", ".join(change.path.name for change in pending)
+    if check:
+        click.echo(f"out of date: {names}; run `pdm run starter`")
+        return 1
+    copies = starter.write(pending, COPIES)
+    click.echo(f"generated: {names}")
+    if copies:
+        click.echo(f"what was there before is in {copies}")
+    return 0

@@ -1,0 +1,173 @@
+"""The weeks, days and tasks of the course, read from `syllabus.toml`."""
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tiny_llm_course.errors import CourseError
+
+
+@dataclass(frozen=True, order=True)
+class Address:
+    """Where a task stands in the course."""
+
+    week: int
+    day: int
+    task: int
+
+    def __str__(self) -> str:
+        """Write the address as it stands in a stub."""
+        return f"week {self.week}, day {self.day}, task {self.task}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read an address that `str` wrote."""
+        week, day, task = map(int, re.findall(r"\d+", text))
+        return cls(week, day, task)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to implement, with tests of its own.
+
+    Attributes:
+        address: Week, day and number.
+        title: What is built.
+        chapter: The chapter of the book that explains it.
+        symbols: What to implement, as "file.name".
+    """
+
+    address: Address
+    title: str
+    chapter: str
+    symbols: tuple[str, ...]
+
+    @property
+    def test_command(self) -> str:
+        """The command that grades this task and no other."""
+        week, day, task = self.address.week, self.address.day, self.address.task
+        return f"pdm run test --week {week} --day {day} -- -k task_{task}"
+
+    @property
+    def first_file(self) -> str:
+        """The file of the solution in which the task begins."""
+        return self.symbols[0].split(".")[0] + ".py"
+
+    def not_started(self) -> str:
+        """Say in one line that the task is waiting, and how to go about it."""
+        return (
+            f"{self.address} is not started ({self.title}): fill in {self.first_file}, "
+            f"then run `{self.test_command}`"
+        )
+
+
+@dataclass(frozen=True)
+class Day:
+    """One chapter with its tasks."""
+
+    week: int
+    number: int
+    title: str
+    chapter: str
+    tasks: tuple[Task, ...]
+
+    @property
+    def test_file(self) -> str:
+        """The name of the file in `tests/` that grades the day."""
+        return f"test_week_{self.week}_day_{self.number}.py"
+
+
+@dataclass(frozen=True)
+class Week:
+    """Several days with one aim."""
+
+    number: int
+    title: str
+    days: tuple[Day, ...]
+
+
+@functools.cache
+def weeks() -> tuple[Week, ...]:
+    """Read the whole syllabus."""
+    text = Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8")
+    return tuple(
+        Week(
+            week["number"],
+            week["title"],
+            tuple(_day(week["number"], day) for day in week["days"]),
+        )
+        for week in tomllib.loads(text)["weeks"]
+    )
+
+
+def tasks() -> Iterator[Task]:
+    """Go through all tasks in the order of the course."""
+    for week in weeks():
+        for day in week.days:
+            yield from day.tasks
+
+
+def task_at(address: Address | str) -> Task:
+    """Return the task at `address`."""
+    wanted = Address.parse(address) if isinstance(address, str) else address
+    return next(task for task in tasks() if task.address == wanted)
+
+
+def tasks_of(symbol: str) -> list[Task]:
+    """Return the tasks in which `symbol` is implemented, the first one first."""
+    return [task for task in tasks() if symbol in task.symbols]
+
+
+def select_days(week: int | None, day: int | None) -> list[Day]:
+    """Return the days of one week, a single day, or the whole course.
+
+    Args:
+        week: Number of the week. None takes all.
+        day: Number of the day in the week. None takes all.
+
+    Raises:
+        CourseError: There is no such week or day, or a day without a week.
+    """
+    if week is None:
+        if day is not None:
+            raise CourseError(f"--day {day}: expected --week as well; {_contents()}")
+        return [day for week in weeks() for day in week.days]
+    chosen = [one for one in weeks() if one.number == week]
+    if not chosen:
+        raise CourseError(f"there is no week {week}; {_contents()}")
+    days = [one for one in chosen[0].days if day in {None, one.number}]
+    if not days:
+        raise CourseError(f"there is no day {day} in week {week}; {_contents()}")
+    return days
+
+
+def _contents() -> str:
+    """List the weeks and days that exist, for an error message."""
+    parts = [
+        f"week {week.number} (days {week.days[0].number} to {week.days[-1].number})"
+        for week in weeks()
+    ]
+    return "there is " + ", ".join(parts)
+
+
+def _day(week: int, day: dict[str, Any]) -> Day:
+    """Build a day from its table in the TOML file."""
+    return Day(
+        week,
+        day["number"],
+        day["title"],
+        day["chapter"],
+        tuple(
+            Task(
+                Address(week, day["number"], task["number"]),
+                task["title"],
+                day["chapter"],
+                tuple(task["symbols"]),
+            )
+            for task in day["tasks"]
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The solutions: the same files and names as the learner's `tiny_llm`."""

@@ -1,0 +1,183 @@
+"""Attention: from one head to several heads that share keys and values."""
+
+import math
+from typing import Literal
+
+import mlx.core as mx
+from jaxtyping import Float
+
+from .basics import linear, softmax
+
+
+def scaled_dot_product_attention_simple(
+    query: Float[mx.array, "*N L D"],
+    key: Float[mx.array, "*N S D"],
+    value: Float[mx.array, "*N S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | None = None,
+) -> Float[mx.array, "*N L D"]:
+    """Let every query collect the values whose keys are most like it.
+
+        y = softmax(query key^T * scale + mask) value
+
+    Args:
+        query: What each of the L positions looks for.
+        key: What each of the S positions offers to be found by.
+        value: What each of the S positions hands over.
+        scale: Factor on the scores, 1 / sqrt(D) by default: the dot product of two
+            vectors of D independent entries of variance 1 has variance D.
+        mask: Added to the scores, so 0 allows and -inf forbids. Any shape that
+            broadcasts to `N.. x L x S`.
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.1, equation 1.
+    """
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    scores = (query @ key.swapaxes(-2, -1)) * scale
+    if mask is not None:
+        scores = scores + mask.astype(scores.dtype)
+    return softmax(scores, axis=-1) @ value
+
+
+class SimpleMultiHeadAttention:
+    """Attend with several heads side by side, each in a subspace of its own.
+
+        head_h = attention(query wq_h^T, key wk_h^T, value wv_h^T)
+        y = concat(head_1, ..., head_H) wo^T
+
+    Args:
+        hidden_size: Width E of the activations.
+        num_heads: Number of heads H.
+        wq: Query projection. Its H * D rows are H blocks of D, one block per head.
+        wk: Key projection, laid out like `wq`.
+        wv: Value projection, laid out like `wq`.
+        wo: Output projection, which mixes the heads.
+
+    Raises:
+        ValueError: `hidden_size` is no multiple of `num_heads`.
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.2. No biases.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        wq: Float[mx.array, "HD E"],
+        wk: Float[mx.array, "HD E"],
+        wv: Float[mx.array, "HD E"],
+        wo: Float[mx.array, "E HD"],
+    ) -> None:
+        if hidden_size % num_heads != 0:
+            raise ValueError(
+                "SimpleMultiHeadAttention: expected a hidden_size that num_heads "
+                f"divides, got hidden_size {hidden_size} and num_heads {num_heads}"
+            )
+        self.num_heads = num_heads
+        self.wq = wq
+        self.wk = wk
+        self.wv = wv
+        self.wo = wo
+
+    def __call__(
+        self,
+        query: Float[mx.array, "*N L E"],
+        key: Float[mx.array, "*N L E"],
+        value: Float[mx.array, "*N L E"],
+        mask: Float[mx.array, "..."] | None = None,
+    ) -> Float[mx.array, "*N L E"]:
+        """Attend from `query` to `key` and hand back what is found in `value`.
+
+        Args:
+            query: Activations that look.
+            key: Activations that are looked at.
+            value: Activations that are collected.
+            mask: Added to the scores of every head.
+        """
+        heads = scaled_dot_product_attention_simple(
+            _split_heads(linear(query, self.wq), self.num_heads),
+            _split_heads(linear(key, self.wk), self.num_heads),
+            _split_heads(linear(value, self.wv), self.num_heads),
+            mask=mask,
+        )
+        return linear(_merge_heads(heads), self.wo)
+
+
+def _split_heads(
+    x: Float[mx.array, "*N L HD"], num_heads: int
+) -> Float[mx.array, "*N H L D"]:
+    """Cut each vector into one piece per head, and put the heads before the tokens."""
+    return mx.unflatten(x, -1, (num_heads, -1)).swapaxes(-3, -2)
+
+
+def _merge_heads(x: Float[mx.array, "*N H L D"]) -> Float[mx.array, "*N L HD"]:
+    """Undo `_split_heads`: the pieces of each token, side by side in one vector."""
+    return mx.flatten(x.swapaxes(-3, -2), -2, -1)
+
+
+def causal_mask(L: int, S: int, dtype: mx.Dtype) -> Float[mx.array, "L S"]:  # noqa: N803
+    """Forbid every query to look at keys that come after it.
+
+    The L queries are the last L of the S positions, so query i stands at position
+    i + S - L, and the last row allows all S keys.
+
+    Args:
+        L: Number of queries.
+        S: Number of keys.
+        dtype: Of the mask: that of the scores it will be added to.
+
+    Returns:
+        0 where a query may look and -inf where it may not.
+
+    Raises:
+        ValueError: There are more queries than keys.
+    """
+    if L > S:
+        raise ValueError(f"causal_mask: expected L <= S, got L = {L} and S = {S}")
+    query_position = mx.arange(S - L, S)[:, None]
+    key_position = mx.arange(S)[None, :]
+    return mx.where(key_position <= query_position, 0.0, -mx.inf).astype(dtype)
+
+
+def scaled_dot_product_attention_grouped(
+    query: Float[mx.array, "*N H_q L D"],
+    key: Float[mx.array, "*N H S D"],
+    value: Float[mx.array, "*N H S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "*N H_q L D"]:
+    """Attend with H_q query heads that share H key and value heads.
+
+    Query head h reads key and value head h // (H_q / H): each run of H_q / H
+    neighbouring query heads shares one. To that one, the queries of all its heads
+    are just more queries, so keys and values need not be copied.
+
+    Args:
+        query: What each of the L positions looks for, per query head.
+        key: What each of the S positions offers, per key head.
+        value: What each of the S positions hands over, per key head.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+            or "causal" for `causal_mask(L, S)`.
+
+    Raises:
+        ValueError: H_q is no multiple of H.
+
+    Source: Ainslie et al. 2023 (arXiv:2305.13245), section 2.2.
+    """
+    *batch, num_heads, L, _ = query.shape  # noqa: N806 - L and S as in the shapes
+    num_kv_heads, S = key.shape[-3], key.shape[-2]  # noqa: N806
+    if num_heads % num_kv_heads != 0:
+        raise ValueError(
+            "scaled_dot_product_attention_grouped: expected query heads to be a "
+            f"multiple of key heads, got {num_heads} query and {num_kv_heads} key heads"
+        )
+    shared_rows = (*batch, num_kv_heads, num_heads // num_kv_heads * L, -1)
+    if mask == "causal":
+        mask = causal_mask(L, S, query.dtype)
+    if mask is not None:
+        mask = mx.broadcast_to(mask, (*batch, num_heads, L, S)).reshape(shared_rows)
+    heads = scaled_dot_product_attention_simple(
+        query.reshape(shared_rows), key, value, scale, mask
+    )
+    return heads.reshape(*batch, num_heads, L, -1)
