@@ -1,0 +1,65 @@
+"""The one function that decides whether an output is right."""
+
+from dataclasses import dataclass
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+ALLOWED_UNITS = 4.0
+"""How many units of precision a correct computation may be off.
+
+Each rounding to the output dtype costs half a unit of the scale at most. A correct
+solution rounds a few times on the way (a product, a sum, a gain), and four units leave
+room for every order of operations that we know.
+"""
+
+_MACHINE_EPSILON = {mx.float32: 2.0**-23, mx.float16: 2.0**-10, mx.bfloat16: 2.0**-7}
+_SMALLEST = {mx.float32: 2.0**-126, mx.float16: 2.0**-24, mx.bfloat16: 2.0**-126}
+
+
+def epsilon(dtype: mx.Dtype) -> float:
+    """Return the distance from 1 to the next larger number of `dtype`."""
+    return _MACHINE_EPSILON[dtype]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a right output is, and the scale on which its errors are judged.
+
+    Attributes:
+        value: The exact result, in float64.
+        scale: The size of what was added up to give each entry. It broadcasts to the
+            shape of `value`. A sum of large terms that cancel may be off by as much as
+            the terms are imprecise, however small the sum is.
+    """
+
+    value: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+
+def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
+    """Measure how far each entry of `got` is from the truth.
+
+        |got - value| / (epsilon of the dtype of got * scale)
+
+    Where the truth is infinite or NaN, the same is 0 off and all else infinitely far.
+
+    Args:
+        got: An output of the shape of `truth.value`.
+        truth: What it should be.
+    """
+    # Numpy has no bfloat16, and float32 holds every value of both half types.
+    output = np.array(got.astype(mx.float32), dtype=np.float64)
+    unit = epsilon(got.dtype) * truth.scale + _SMALLEST[got.dtype]
+    with np.errstate(invalid="ignore"):
+        off = np.abs(output - truth.value) / unit
+    same = (output == truth.value) | (np.isnan(output) & np.isnan(truth.value))
+    return np.where(same, 0.0, np.where(np.isfinite(off), off, np.inf))
+
+
+def is_close(got: mx.array, truth: Truth) -> bool:
+    """Decide whether `got` is right: shape, and every entry within `ALLOWED_UNITS`."""
+    return got.shape == truth.value.shape and bool(
+        np.all(units_off(got, truth) <= ALLOWED_UNITS)
+    )

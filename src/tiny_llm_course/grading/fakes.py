@@ -1,0 +1,113 @@
+"""A model and a tokenizer that need no weights: what they answer is written down."""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+
+from tiny_llm_course.grading.verdict import StepLimitError
+
+END_TOKEN = 256
+VOCAB_SIZE = 257
+
+
+class ByteDetokenizer:
+    """Turn bytes into text as they come, holding back half a character.
+
+    Works like the streaming detokenizers of `mlx_lm`.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all tokens."""
+        self.tokens: list[int] = []
+        self.text = ""
+        self.last_segment = ""
+
+    def add_token(self, token: int) -> None:
+        """Take one more byte, and show the characters that are now complete."""
+        self.tokens.append(int(token))
+        self._show(bytes(self.tokens).decode(errors="ignore"))
+
+    def finalize(self) -> None:
+        """Show what is left, complete or not."""
+        self._show(bytes(self.tokens).decode(errors="replace"))
+
+    def _show(self, text: str) -> None:
+        self.last_segment = text.removeprefix(self.text)
+        self.text = text
+
+
+class ByteTokenizer:
+    """One token per byte, and one more that ends the text.
+
+    Has what solutions use of the tokenizers of `mlx_lm` and `transformers`.
+    """
+
+    vocab_size = VOCAB_SIZE
+    eos_token = "<end>"  # noqa: S105 - a token of a vocabulary
+    eos_token_id = END_TOKEN
+    eos_token_ids = frozenset({END_TOKEN})
+    bos_token = None
+
+    def __init__(self) -> None:
+        self.detokenizer = ByteDetokenizer()
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:  # noqa: FBT001, FBT002 - as in transformers
+        """Return the bytes of `text`. There are no special tokens to add."""
+        del add_special_tokens
+        return list(text.encode())
+
+    def decode(
+        self,
+        token_ids: Sequence[int] | int,
+        skip_special_tokens: bool = False,  # noqa: FBT001, FBT002 - as in transformers
+    ) -> str:
+        """Return the text of some bytes, the end token spelt out."""
+        ids = [token_ids] if isinstance(token_ids, int) else list(map(int, token_ids))
+        end = b"" if skip_special_tokens else self.eos_token.encode()
+        parts = [end if one == END_TOKEN else bytes([one]) for one in ids]
+        return b"".join(parts).decode(errors="replace")
+
+
+class ScriptedModel:
+    """Say a given text, byte by byte, to whoever asks it right.
+
+    Only the last position tells what comes next, and only when the model is shown the
+    whole text so far; else it says "?". The second likeliest token spells another text.
+
+    Args:
+        prompt: What the text must begin with.
+        likeliest: The text of the likeliest tokens.
+        second: The text of the second likeliest tokens.
+    """
+
+    def __init__(self, prompt: str, likeliest: str, second: str = "") -> None:
+        self.prompt = list(prompt.encode())
+        self.scripts = [[*text.encode(), END_TOKEN] for text in (likeliest, second)]
+        self.num_calls = 0
+
+    def __call__(self, inputs: mx.array) -> mx.array:
+        """Return logits B x L x V for token ids B x L."""
+        self.num_calls += 1
+        if self.num_calls > 4 * max(map(len, self.scripts)):
+            raise StepLimitError(
+                f"the model was called {self.num_calls} times for a text of "
+                f"{len(self.scripts[0])} tokens: does the loop stop at the end token?"
+            )
+        batch, length = inputs.shape
+        logits = mx.zeros((batch, length, VOCAB_SIZE))
+        logits[..., ord("#")] = 9.0
+        seen = inputs[0].tolist()
+        for rank, script in enumerate(self.scripts):
+            logits[:, -1, self._next(seen, script)] = 20.0 - 3.0 * rank
+        return logits
+
+    def _next(self, seen: list[int], script: list[int]) -> int:
+        """Return the token of `script` that follows the text `seen`."""
+        said = seen[len(self.prompt) :]
+        knows_text = seen[: len(self.prompt)] == self.prompt and said in [
+            one[: len(said)] for one in self.scripts
+        ]
+        return script[len(said)] if knows_text and len(said) < len(script) else ord("?")

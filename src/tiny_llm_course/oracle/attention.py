@@ -1,0 +1,84 @@
+"""Attention, as PyTorch computes it in float64."""
+
+import mlx.core as mx
+import torch
+import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
+
+from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.oracle.exact import (
+    exact,
+    float32_share,
+    layer_truth,
+    summing,
+    truth,
+)
+
+
+def attention(
+    query: mx.array,
+    key: mx.array,
+    value: mx.array,
+    scale: float | None = None,
+    mask: mx.array | None = None,
+) -> Truth:
+    """Attend, and judge each entry on the values it mixes and on the scores behind it.
+
+    Key heads are repeated where there are more query heads than key heads.
+
+    Args:
+        query: N.. x H_q x L x D, or N.. x L x D.
+        key: N.. x H x S x D, or N.. x S x D.
+        value: Like `key`.
+        scale: Factor on the scores. None is 1 / sqrt(D).
+        mask: Added to the scores.
+    """
+    queries, keys, values = exact(query), exact(key), exact(value)
+    if queries.dim() > 2 and queries.shape[-3] != keys.shape[-3]:
+        groups = queries.shape[-3] // keys.shape[-3]
+        keys = keys.repeat_interleave(groups, dim=-3)
+        values = values.repeat_interleave(groups, dim=-3)
+    bias = None if mask is None else exact(mask)
+    output = F.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=bias, scale=scale
+    )
+    factor = query.shape[-1] ** -0.5 if scale is None else abs(scale)
+    scores = queries @ keys.mT * factor
+    terms = queries.abs() @ keys.mT.abs() * factor
+    masked = scores if bias is None else scores + bias
+    probabilities = masked.softmax(-1)
+    size = scores.abs() + terms * float32_share(query.dtype)
+    size = size + 1 + summing(key.shape[-2], query.dtype)
+    return truth(output, output.abs() + (probabilities * size) @ values.abs())
+
+
+def causal_mask(num_queries: int, num_keys: int) -> torch.Tensor:
+    """Return 0 where a query may look and -inf where not, the last row all 0."""
+    allowed = torch.ones(num_queries, num_keys, dtype=torch.bool)
+    allowed = allowed.tril(diagonal=num_keys - num_queries)
+    return torch.zeros(num_queries, num_keys).double().masked_fill(~allowed, -torch.inf)
+
+
+def multi_head_attention(
+    num_heads: int,
+    weights: tuple[mx.array, mx.array, mx.array, mx.array],
+    inputs: tuple[mx.array, mx.array, mx.array],
+    mask: mx.array | None = None,
+) -> Truth:
+    """Run `torch.nn.MultiheadAttention` without biases.
+
+    Args:
+        num_heads: Number of heads.
+        weights: Query, key, value and output projections, each E x E.
+        inputs: Query, key and value, each B x L x E.
+        mask: L x S, added to the scores.
+    """
+    wq, wk, wv, wo = map(exact, weights)
+    layer = torch.nn.MultiheadAttention(
+        wq.shape[1], num_heads, bias=False, batch_first=True, dtype=torch.float64
+    )
+    layer.load_state_dict(
+        {"in_proj_weight": torch.cat([wq, wk, wv]), "out_proj.weight": wo}
+    )
+    bias = None if mask is None else exact(mask)
+    value, _ = layer(*map(exact, inputs), attn_mask=bias, need_weights=False)
+    return layer_truth(value, wq.shape[1], inputs[0].dtype)

@@ -1,0 +1,61 @@
+"""Between MLX and PyTorch, and the parts of an error that several oracles share."""
+
+import math
+
+import mlx.core as mx
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tiny_llm_course.grading.closeness import Truth, epsilon
+
+
+def exact(x: mx.array) -> torch.Tensor:
+    """Return `x` as a float64 tensor, or int64 if it holds integers."""
+    if mx.issubdtype(x.dtype, mx.integer):
+        return torch.from_numpy(np.array(x).astype(np.int64))
+    return torch.from_numpy(np.array(x.astype(mx.float32), dtype=np.float64))
+
+
+def truth(value: torch.Tensor, scale: torch.Tensor) -> Truth:
+    """Pair an exact value with the scale that its oracle has worked out."""
+    return Truth(as_numpy(value), as_numpy(scale))
+
+
+def exact_truth(value: torch.Tensor) -> Truth:
+    """Allow no error beyond the last digit: nothing is computed."""
+    return truth(value, torch.zeros_like(value))
+
+
+def layer_truth(value: torch.Tensor, num_terms: int, dtype: mx.Dtype) -> Truth:
+    """Judge the output of a whole layer, vector by vector, on its largest entry.
+
+    Args:
+        value: What a right output is.
+        num_terms: Length of the longest sum on the way.
+        dtype: Of the input, and so of every rounding on the way.
+    """
+    largest = value.abs().amax(dim=-1, keepdim=True)
+    return truth(value, largest * (1 + summing(num_terms, dtype)))
+
+
+def as_numpy(x: torch.Tensor) -> NDArray[np.float64]:
+    """Return a tensor as a float64 array."""
+    return x.detach().numpy().astype(np.float64)
+
+
+def float32_share(dtype: mx.Dtype) -> float:
+    """Return how large a float32 rounding is among roundings to `dtype`: 1 at most.
+
+    Sums, angles and exponents are computed in float32 for every dtype.
+    """
+    return epsilon(mx.float32) / epsilon(dtype)
+
+
+def summing(num_terms: int, dtype: mx.Dtype) -> float:
+    """Return the error of a float32 sum of like terms, relative to one rounding.
+
+    A sum taken one term after the other errs like a random walk. MLX on CPU does it so:
+    the mean of 4864 squares was seen 23 units off.
+    """
+    return math.sqrt(num_terms) * float32_share(dtype)

@@ -1,0 +1,53 @@
+"""Rotary position embedding as a product of complex numbers, in float64."""
+
+import mlx.core as mx
+import torch
+
+from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.oracle.exact import exact, float32_share, truth
+
+
+def rotation_angles(positions: torch.Tensor, dims: int, base: float) -> torch.Tensor:
+    """Return the angle of every pair at every position, in radians.
+
+    Args:
+        positions: Positions of any shape.
+        dims: Width D of a head.
+        base: The base of the rotation.
+
+    Returns:
+        Angles of the shape of `positions`, and D / 2 behind it.
+    """
+    frequencies = base ** (-torch.arange(0, dims, 2, dtype=torch.float64) / dims)
+    return positions[..., None].double() * frequencies
+
+
+def rope(
+    x: mx.array, positions: list[range], *, base: float, traditional: bool
+) -> Truth:
+    """Rotate, and judge each entry on the length of its pair and on its angle.
+
+    An angle of a thousand radians in float32 is a thousand times less certain than an
+    angle of one.
+
+    Args:
+        x: N x L x H x D.
+        positions: The L positions of each of the N sequences.
+        base: The base of the rotation.
+        traditional: Whether pairs are neighbours rather than halves.
+    """
+    steps = torch.tensor([list(one) for one in positions])
+    angles = rotation_angles(steps, x.shape[-1], base)[:, :, None, :]
+    inputs = exact(x)
+    pairs = (
+        inputs.unflatten(-1, (-1, 2))
+        if traditional
+        else inputs.unflatten(-1, (2, -1)).transpose(-1, -2)
+    )
+    numbers = torch.view_as_complex(pairs.contiguous())
+    turned = torch.view_as_real(numbers * torch.polar(torch.ones_like(angles), angles))
+    size = numbers.abs() * (1 + angles * float32_share(x.dtype))
+    scale = torch.stack([size, size], dim=-1)
+    if not traditional:
+        turned, scale = turned.transpose(-1, -2), scale.transpose(-1, -2)
+    return truth(turned.flatten(-2), scale.flatten(-2))

@@ -1,0 +1,166 @@
+"""Week 1, day 3: grouped attention, the causal mask, and the attention of Qwen2."""
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.architecture import Architecture, attention_weights
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import each_dtype, normal
+from tiny_llm_course.oracle import attention
+from tiny_llm_course.oracle.exact import exact, exact_truth
+
+GROUPED = "attention.scaled_dot_product_attention_grouped"
+CAUSAL_MASK = "attention.causal_mask"
+ATTENTION = "qwen2_week1.Qwen2MultiHeadAttention"
+
+HEADS = [(1, 1), (4, 4), (6, 2), (8, 1)]
+
+
+@each_dtype
+@pytest.mark.parametrize(("num_heads", "num_kv_heads"), HEADS)
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+def test_task_1_agrees_with_torch(
+    grade: Grader,
+    batch: tuple[int, ...],
+    num_heads: int,
+    num_kv_heads: int,
+    dtype: mx.Dtype,
+) -> None:
+    query, key, value = _heads(batch, num_heads, num_kv_heads, dtype)
+
+    call = Call(GROUPED, (query, key, value))
+
+    grade.assert_close(call, attention.attention(query, key, value), dtype)
+
+
+def test_task_1_uses_the_scale_it_is_given(grade: Grader) -> None:
+    query, key, value = _heads((2,), 4, 2)
+
+    call = Call(GROUPED, (query, key, value), {"scale": 0.7})
+
+    grade.assert_close(call, attention.attention(query, key, value, 0.7), mx.float32)
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "mask_shape", [(3, 5), (4, 3, 5), (2, 1, 3, 5), (2, 4, 3, 5)], ids=str
+)
+def test_task_1_adds_the_mask_of_each_query_head(
+    grade: Grader, mask_shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    query, key, value = _heads((2,), 4, 2, dtype)
+    mask = normal(*mask_shape, scale=2, name="mask")
+    mask = mx.where(mask > 2, -mx.inf, mask).astype(dtype)
+
+    call = Call(GROUPED, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize(("num_queries", "num_keys"), [(1, 1), (4, 4), (1, 6), (3, 7)])
+def test_task_2_mask_lets_the_last_query_see_all_keys(
+    grade: Grader, num_queries: int, num_keys: int, dtype: mx.Dtype
+) -> None:
+    call = Call(CAUSAL_MASK, (num_queries, num_keys, dtype))
+
+    expected = exact_truth(attention.causal_mask(num_queries, num_keys))
+    grade.assert_close(call, expected, dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize(("num_heads", "num_kv_heads"), HEADS)
+@pytest.mark.parametrize("num_queries", [1, 3, 5])
+def test_task_2_attention_knows_the_mask_by_its_name(
+    grade: Grader, num_queries: int, num_heads: int, num_kv_heads: int, dtype: mx.Dtype
+) -> None:
+    """With fewer queries than keys the queries are the last positions."""
+    query, key, value = _heads((2,), num_heads, num_kv_heads, dtype, num_queries)
+
+    call = Call(GROUPED, (query, key, value), {"mask": "causal"})
+
+    mask = mx.array(attention.causal_mask(num_queries, 5).float().numpy())
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize(("num_heads", "num_kv_heads"), HEADS)
+@pytest.mark.parametrize("mask", [None, "causal"])
+def test_task_3_agrees_with_transformers(
+    grade: Grader,
+    num_heads: int,
+    num_kv_heads: int,
+    mask: str | None,
+    dtype: mx.Dtype,
+) -> None:
+    sizes = Architecture(
+        hidden_size=8 * num_heads,
+        num_attention_heads=num_heads,
+        num_key_value_heads=num_kv_heads,
+    )
+
+    x = normal(2, 5, sizes.hidden_size, dtype=dtype)
+
+    _assert_attends(grade, x, sizes, mask)
+
+
+def test_task_3_adds_an_array_as_mask(grade: Grader) -> None:
+    """Padding is masked with an array, one row of keys for each sequence."""
+    mask = mx.zeros((2, 1, 4, 4))
+    mask[1, :, :, 0] = -mx.inf
+
+    _assert_attends(grade, normal(2, 4, 32), Architecture(), mask)
+
+
+def test_task_3_rotates_with_the_base_it_is_given(grade: Grader) -> None:
+    sizes = Architecture(rope_theta=100.0)
+
+    _assert_attends(grade, normal(1, 9, 32), sizes, "causal")
+
+
+def test_task_3_has_a_base_of_a_million_when_none_is_given(grade: Grader) -> None:
+    sizes = Architecture(rope_theta=1000000.0)
+
+    _assert_attends(grade, normal(1, 9, 32), sizes, "causal", names_base=False)
+
+
+def _assert_attends(
+    grade: Grader,
+    x: mx.array,
+    sizes: Architecture,
+    mask: mx.array | str | None,
+    *,
+    names_base: bool = True,
+) -> None:
+    """Run the attention with random weights, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
+
+    weights = attention_weights(sizes, x.dtype)
+    heads = (sizes.num_attention_heads, sizes.num_key_value_heads)
+    positions = (sizes.max_position_embeddings, sizes.rope_theta)
+    build = (sizes.hidden_size, *heads, *weights.values())
+    call = Call(ATTENTION, (x, mask), build=build + positions * names_base)
+
+    if mask == "causal":
+        bias = attention.causal_mask(x.shape[1], x.shape[1])
+    else:
+        bias = None if mask is None else exact(mask)
+    expected = qwen2.attention(x, weights, sizes, bias)
+    grade.assert_close(call, expected, x.dtype)
+
+
+def _heads(
+    batch: tuple[int, ...],
+    num_heads: int,
+    num_kv_heads: int,
+    dtype: mx.Dtype = mx.float32,
+    num_queries: int = 3,
+) -> tuple[mx.array, mx.array, mx.array]:
+    """Draw queries, and 5 keys and values, with heads of width 8."""
+    query = normal(*batch, num_heads, num_queries, 8, dtype=dtype, name="query")
+    key = normal(*batch, num_kv_heads, 5, 8, dtype=dtype, name="key")
+    value = normal(*batch, num_kv_heads, 5, 8, dtype=dtype, name="value")
+    return query, key, value

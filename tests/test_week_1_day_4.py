@@ -1,0 +1,136 @@
+"""Week 1, day 4: RMSNorm, SiLU and the MLP of Qwen2."""
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.architecture import Architecture, mlp_weights
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import each_dtype, gain, normal
+from tiny_llm_course.oracle import basics, layer_norm
+
+RMS_NORM = "layer_norm.RMSNorm"
+SILU = "basics.silu"
+MLP = "qwen2_week1.Qwen2MLP"
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "shape", [(8,), (3, 7), (2, 4, 1), (2, 1, 3, 33), (2, 896)], ids=str
+)
+def test_task_1_agrees_with_torch(
+    grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    """Rows of different size, none of mean zero, and no two gains alike."""
+    x = normal(*shape, dtype=dtype) + normal(*shape[:-1], 1, dtype=dtype)
+    weight = gain(shape[-1], dtype)
+
+    call = Call(RMS_NORM, (x,), build=(shape[-1], weight, 1e-6))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize("size", [1e-4, 1e-3, 1e-2])
+def test_task_1_adds_eps_to_the_mean_square(
+    grade: Grader, size: float, dtype: mx.Dtype
+) -> None:
+    """Rows so small that eps decides, on both sides of sqrt(eps)."""
+    x = normal(4, 16, dtype=dtype, scale=size)
+    weight = gain(16, dtype)
+
+    call = Call(RMS_NORM, (x,), build=(16, weight, 1e-6))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
+
+
+def test_task_1_uses_an_eps_of_1e_5_when_none_is_given(grade: Grader) -> None:
+    x = normal(4, 16, scale=3e-3)
+    weight = gain(16)
+
+    call = Call(RMS_NORM, (x,), build=(16, weight))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-5), mx.float32)
+
+
+@each_dtype
+def test_task_1_keeps_a_row_of_zeros(grade: Grader, dtype: mx.Dtype) -> None:
+    """The padding of a batch: without eps it turns into NaN."""
+    x = mx.concatenate([mx.zeros((1, 6)), normal(2, 6)]).astype(dtype)
+    weight = gain(6, dtype)
+
+    call = Call(RMS_NORM, (x,), build=(6, weight, 1e-6))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
+
+
+@pytest.mark.parametrize("size", [100, 1000, 15000])
+def test_task_1_squares_in_float32(grade: Grader, size: float) -> None:
+    """The square of a float16 overflows from 256 on, the sum of squares earlier."""
+    x = normal(3, 64, dtype=mx.float16, scale=size)
+    weight = gain(64, mx.float16)
+
+    call = Call(RMS_NORM, (x,), build=(64, weight, 1e-6))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), mx.float16)
+
+
+@each_dtype
+@pytest.mark.parametrize("shape", [(5,), (2, 1), (3, 4, 7), (2, 2, 2, 3)], ids=str)
+def test_task_2_silu_agrees_with_torch(
+    grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    x = normal(*shape, dtype=dtype, scale=3)
+
+    call = Call(SILU, (x,))
+
+    grade.assert_close(call, basics.silu(x), dtype)
+
+
+@each_dtype
+def test_task_2_silu_has_its_dip_and_its_tails(grade: Grader, dtype: mx.Dtype) -> None:
+    """From the least value at -1.278 to where the exponential overflows."""
+    dip = mx.linspace(-6, 6, 97)
+    tails = mx.array([-1e4, -100.0, -20.0, -11.0, 11.0, 20.0, 100.0, 1e4])
+    x = mx.concatenate([dip, tails]).astype(dtype)
+
+    call = Call(SILU, (x,))
+
+    grade.assert_close(call, basics.silu(x), dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    ("shape", "hidden_dim"),
+    [((3, 4), 6), ((2, 1, 8), 5), ((2, 3, 5, 7), 16), ((1, 2, 64), 160)],
+    ids=str,
+)
+def test_task_2_mlp_agrees_with_transformers(
+    grade: Grader, shape: tuple[int, ...], hidden_dim: int, dtype: mx.Dtype
+) -> None:
+    x = normal(*shape, dtype=dtype, scale=2)
+
+    _assert_transforms(grade, x, hidden_dim)
+
+
+def test_task_2_mlp_agrees_at_the_size_of_qwen2(grade: Grader) -> None:
+    """The width of Qwen2-0.5B, where a sum has 4864 terms."""
+    _assert_transforms(grade, normal(1, 2, 896), 4864)
+
+
+def test_task_2_mlp_survives_large_activations(grade: Grader) -> None:
+    """The gate is far out in both tails of the SiLU."""
+    _assert_transforms(grade, normal(2, 3, 8, scale=100), 12)
+
+
+def _assert_transforms(grade: Grader, x: mx.array, hidden_dim: int) -> None:
+    """Run the MLP with random weights, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
+
+    dim = x.shape[-1]
+    sizes = Architecture(hidden_size=dim, intermediate_size=hidden_dim)
+    weights = mlp_weights(sizes, x.dtype)
+
+    call = Call(MLP, (x,), build=(dim, hidden_dim, *weights.values()))
+
+    grade.assert_close(call, qwen2.mlp(x, weights), x.dtype)

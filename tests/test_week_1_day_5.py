@@ -1,0 +1,211 @@
+"""Week 1, day 5: the transformer block, the embedding, and the whole model."""
+
+import math
+
+import mlx.core as mx
+import pytest
+from mlx import nn
+from mlx.utils import tree_flatten
+
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    Weights,
+    block_weights,
+    embedded,
+    mlx_model,
+    model_weights,
+    under,
+)
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import each_dtype, normal
+from tiny_llm_course.oracle import attention, basics
+from tiny_llm_course.oracle.exact import exact, exact_truth
+
+BLOCK = "qwen2_week1.Qwen2TransformerBlock"
+EMBEDDING = "embedding.Embedding"
+MODEL = "qwen2_week1.Qwen2ModelWeek1"
+
+IDS = mx.array([[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]])
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Architecture(),
+        Architecture(num_attention_heads=8, num_key_value_heads=1),
+        Architecture(hidden_size=24, num_key_value_heads=4, intermediate_size=9),
+    ],
+    ids=["grouped", "one-kv-head", "all-kv-heads"],
+)
+@pytest.mark.parametrize("mask", [None, "causal"])
+def test_task_1_block_agrees_with_transformers(
+    grade: Grader, sizes: Architecture, mask: str | None, dtype: mx.Dtype
+) -> None:
+    x = normal(2, 5, sizes.hidden_size, dtype=dtype)
+
+    _assert_block(grade, x, block_weights(sizes, dtype), sizes, mask)
+
+
+def test_task_1_block_passes_its_eps_to_both_norms(grade: Grader) -> None:
+    """So large that it decides."""
+    sizes = Architecture(rms_norm_eps=0.5)
+
+    _assert_block(
+        grade, normal(1, 4, 32), block_weights(sizes, mx.float32), sizes, "causal"
+    )
+
+
+def test_task_1_block_agrees_with_the_weights_of_a_trained_model(
+    grade: Grader,
+) -> None:
+    sizes, weights = embedded()
+    x = weights["model.embed_tokens.weight"][100:116][None]
+
+    _assert_block(grade, x, under("model.layers.0.", weights), sizes, "causal")
+
+
+@each_dtype
+@pytest.mark.parametrize("shape", [(), (5,), (2, 3), (2, 1, 4)], ids=str)
+def test_task_2_embedding_looks_up_the_rows_of_its_table(
+    grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    table = normal(11, 6, dtype=dtype)
+    ids = (mx.arange(math.prod(shape)) * 7 % 11).reshape(shape)
+
+    call = Call(EMBEDDING, (ids,), build=(11, 6, table))
+
+    grade.assert_close(call, exact_truth(exact(table)[exact(ids)]), dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize("shape", [(6,), (3, 6), (2, 3, 6)], ids=str)
+def test_task_2_embedding_scores_every_token(
+    grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    table = normal(11, 6, dtype=dtype)
+    x = normal(*shape, dtype=dtype)
+
+    call = Call(EMBEDDING, (x,), build=(11, 6, table), method="as_linear")
+
+    grade.assert_close(call, basics.linear(x, table), dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
+def test_task_3_model_agrees_with_transformers(
+    grade: Grader, dtype: mx.Dtype, *, tie_word_embeddings: bool
+) -> None:
+    sizes = Architecture(tie_word_embeddings=tie_word_embeddings)
+    weights = model_weights(sizes, dtype)
+
+    _assert_model(grade, mlx_model(sizes, weights), weights, sizes, dtype)
+
+
+def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
+    """Other layers, heads, eps and base than anybody would write into the code."""
+    sizes = Architecture(
+        hidden_size=24,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        num_hidden_layers=3,
+        rms_norm_eps=0.1,
+        rope_theta=300.0,
+    )
+    weights = model_weights(sizes, mx.float32)
+
+    _assert_model(grade, mlx_model(sizes, weights), weights, sizes, mx.float32)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
+def test_task_3_model_dequantises_quantised_weights(
+    grade: Grader, bits: int, *, tie_word_embeddings: bool
+) -> None:
+    sizes = Architecture(intermediate_size=64, tie_word_embeddings=tie_word_embeddings)
+    model = mlx_model(sizes, model_weights(sizes, mx.float32))
+    nn.quantize(model, group_size=32, bits=bits)
+
+    _assert_model(grade, model, _dequantised(model), sizes, mx.float32)
+
+
+def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -> None:
+    sizes, weights = embedded()
+
+    _assert_model(grade, mlx_model(sizes, weights), weights, sizes, mx.float32)
+
+
+def test_task_3_model_agrees_with_mlx_lm(grade: Grader) -> None:
+    """A second opinion on the logits, from the model that the weights came in."""
+    sizes, weights = embedded()
+    model = mlx_model(sizes, weights)
+
+    call = Call(MODEL, (IDS,), build=(model,))
+
+    got = grade.run(call)
+    difference = mx.abs(got - model(IDS)).max().item()
+    grade.assert_that(
+        difference < 1e-3, call, f"differs from mlx_lm by up to {difference:.3g}"
+    )
+
+
+def _assert_block(
+    grade: Grader,
+    x: mx.array,
+    weights: Weights,
+    sizes: Architecture,
+    mask: str | None,
+) -> None:
+    """Run one block, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
+
+    build = (
+        sizes.num_attention_heads,
+        sizes.num_key_value_heads,
+        sizes.hidden_size,
+        sizes.intermediate_size,
+        sizes.rms_norm_eps,
+        *(weights[name] for name in block_weights(sizes, x.dtype)),
+        sizes.max_position_embeddings,
+        sizes.rope_theta,
+    )
+    call = Call(BLOCK, (x, mask), build=build)
+
+    bias = attention.causal_mask(x.shape[1], x.shape[1]) if mask else None
+    grade.assert_close(call, qwen2.block(x, weights, sizes, bias), x.dtype)
+
+
+def _assert_model(
+    grade: Grader,
+    model: nn.Module,
+    weights: Weights,
+    sizes: Architecture,
+    dtype: mx.Dtype,
+) -> None:
+    """Run the model on `IDS`, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2
+
+    call = Call(MODEL, (IDS,), build=(model,))
+
+    grade.assert_close(call, qwen2.model(IDS, weights, sizes), dtype)
+
+
+def _dequantised(model: nn.Module) -> Weights:
+    """Return the weights that a quantised model stands for, under their names."""
+    stored = dict(tree_flatten(model.parameters()))
+    dense = {
+        name: array
+        for name, array in stored.items()
+        if not name.endswith((".scales", ".biases"))
+    }
+    for name, module in model.named_modules():
+        if hasattr(module, "scales"):
+            dense[f"{name}.weight"] = mx.dequantize(
+                module.weight,
+                module.scales,
+                module.biases,
+                group_size=module.group_size,
+                bits=module.bits,
+            )
+    return dense

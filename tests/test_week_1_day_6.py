@@ -1,0 +1,125 @@
+"""Week 1, day 6: generating text, token by token."""
+
+import contextlib
+import io
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.fakes import ByteTokenizer, ScriptedModel
+from tiny_llm_course.grading.grader import Grader
+
+GENERATE = "generate.simple_generate"
+
+
+@pytest.mark.parametrize("prompt", ["Once", "x"])
+def test_task_1_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
+    """Only the last position of the logits tells what comes next."""
+    model = ScriptedModel(prompt, " upon a time", second="!!!!!!!!!!!!")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), prompt, None))
+
+    grade.assert_equal(call, " upon a time")
+
+
+def test_task_1_prints_the_text_without_the_end_token(
+    grade: Grader, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = ScriptedModel("Once", " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
+
+    grade.run(call)
+    printed = capsys.readouterr().out.strip()
+    grade.assert_that(
+        printed.endswith("upon a time"), call, f"printed {printed!r} at the end"
+    )
+
+
+def test_task_1_prints_while_it_generates(grade: Grader) -> None:
+    """Whoever reads along should not wait for the end."""
+    screen = io.StringIO()
+    printed_before: list[str] = []
+
+    class WatchedModel(ScriptedModel):
+        def __call__(self, inputs: mx.array) -> mx.array:
+            printed_before.append(screen.getvalue())
+            return super().__call__(inputs)
+
+    model = WatchedModel("Once", " upon a time")
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
+
+    with contextlib.redirect_stdout(screen):
+        grade.run(call)
+    grade.assert_that(
+        "upon" in printed_before[-1],
+        call,
+        f"had printed {printed_before[-1]!r} when it asked for the last token; "
+        "print each piece of text as soon as it is there",
+    )
+
+
+def test_task_1_runs_the_model_once_per_token(grade: Grader) -> None:
+    """Eight tokens, and one more call that answers with the end token."""
+    model = ScriptedModel("Once", " upon a.")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
+
+    grade.run(call)
+    grade.assert_that(
+        model.num_calls == 9, call, f"called the model {model.num_calls} times, not 9"
+    )
+
+
+def test_task_1_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> None:
+    model = ScriptedModel("The end.", "")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "The end.", None))
+
+    grade.assert_equal(call, "")
+
+
+def test_task_1_puts_together_characters_of_several_tokens(grade: Grader) -> None:
+    """Each of the bytes is a token, and none of them is a character."""
+    model = ScriptedModel("1 ", "€ = 7.8 元")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
+
+    grade.assert_equal(call, "€ = 7.8 元")
+
+
+def test_task_1_takes_the_token_that_the_sampler_chooses(grade: Grader) -> None:
+    model = ScriptedModel("Once", " upon a time", second="_more")
+
+    def second_likeliest(log_probabilities: mx.array) -> mx.array:
+        return mx.argsort(log_probabilities, axis=-1)[:, -2]
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", second_likeliest))
+
+    grade.assert_equal(call, "_more")
+
+
+def test_task_1_hands_log_probabilities_to_the_sampler(grade: Grader) -> None:
+    """One row, whose probabilities add up to 1."""
+    seen: list[mx.array] = []
+
+    def greedy(log_probabilities: mx.array) -> mx.array:
+        seen.append(log_probabilities)
+        return mx.argmax(log_probabilities, axis=-1)
+
+    model = ScriptedModel("Once", " upon a time")
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", greedy))
+
+    grade.run(call)
+    shape = seen[0].shape
+    grade.assert_that(
+        shape == (1, 257), call, f"gave the sampler shape {shape}, not (1, 257)"
+    )
+    total = mx.exp(seen[0].astype(mx.float32)).sum().item()
+    grade.assert_that(
+        abs(total - 1) < 1e-3,
+        call,
+        f"gave the sampler numbers whose exponentials add up to {total:.4g}, not 1; "
+        "subtract logsumexp from the logits",
+    )

@@ -1,0 +1,120 @@
+"""Week 1, day 7: sampling with temperature, top-k and top-p."""
+
+import pytest
+
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.oracle import sampler
+
+MAKE_SAMPLER = "sampler.make_sampler"
+
+SHUFFLED = [0.1, 0.4, 0.05, 0.3, 0.15]
+"""Probabilities whose order is not that of the token ids."""
+
+TWO_ROWS = [SHUFFLED, [0.35, 0.02, 0.5, 0.03, 0.1]]
+
+
+def _assert_draws(
+    grade: Grader,
+    rows: list[list[float]],
+    *,
+    temp: float = 1.0,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    kept: list[set[int]] | None = None,
+) -> None:
+    """Draw many times from each row, and compare the shares with what is expected.
+
+    Args:
+        grade: Judges.
+        rows: Probabilities, one row per distribution.
+        temp: As in `make_sampler`, like the next two.
+        top_p: Probability to keep.
+        top_k: Number of tokens to keep.
+        kept: The tokens of each row that may be drawn. None allows all.
+    """
+    log_probabilities = sampler.repeated_rows(rows)
+
+    call = Call(MAKE_SAMPLER, (log_probabilities,), build=(temp, top_p, top_k))
+
+    shares = sampler.shares(rows, temp, kept or [set(range(len(rows[0])))] * len(rows))
+    grade.assert_drawn(call, shares)
+
+
+@pytest.mark.parametrize("rows", [[SHUFFLED], TWO_ROWS], ids=["one row", "two rows"])
+def test_task_1_temperature_0_takes_the_likeliest(
+    grade: Grader, rows: list[list[float]]
+) -> None:
+    _assert_draws(grade, rows, temp=0, kept=[{1}, {2}][: len(rows)])
+
+
+@pytest.mark.parametrize("temp", [0.5, 0.8, 1.0, 2.0])
+def test_task_1_temperature_sharpens_or_flattens(grade: Grader, temp: float) -> None:
+    """The log-probabilities are divided by it."""
+    _assert_draws(grade, TWO_ROWS, temp=temp)
+
+
+@pytest.mark.parametrize(("top_p", "top_k"), [(None, None), (0, 0), (1, 5), (1.0, 0)])
+def test_task_1_filters_that_are_off_keep_every_token(
+    grade: Grader, top_p: float | None, top_k: int | None
+) -> None:
+    _assert_draws(grade, TWO_ROWS, top_p=top_p, top_k=top_k)
+
+
+@pytest.mark.parametrize(
+    ("top_k", "kept"),
+    [
+        (1, [{1}, {2}]),
+        (2, [{1, 3}, {2, 0}]),
+        (3, [{1, 3, 4}, {2, 0, 4}]),
+        (4, [{1, 3, 4, 0}, {2, 0, 4, 3}]),
+    ],
+)
+def test_task_2_top_k_keeps_the_k_likeliest_of_each_row(
+    grade: Grader, top_k: int, kept: list[set[int]]
+) -> None:
+    _assert_draws(grade, TWO_ROWS, top_k=top_k, kept=kept)
+
+
+def test_task_2_top_k_keeps_their_ratios_under_a_temperature(grade: Grader) -> None:
+    kept = [{1, 3, 4}, {2, 0, 4}]
+
+    _assert_draws(grade, TWO_ROWS, temp=1.7, top_k=3, kept=kept)
+
+
+def test_task_2_top_k_is_no_use_at_temperature_0(grade: Grader) -> None:
+    _assert_draws(grade, TWO_ROWS, temp=0, top_k=3, kept=[{1}, {2}])
+
+
+@pytest.mark.parametrize(
+    ("top_p", "kept"),
+    [
+        (0.01, [{1}, {2}]),
+        (0.45, [{1, 3}, {2}]),
+        (0.6, [{1, 3}, {2, 0}]),
+        (0.8, [{1, 3, 4}, {2, 0}]),
+        (0.97, [{1, 3, 4, 0, 2}, {2, 0, 4, 3}]),
+    ],
+)
+def test_task_3_top_p_keeps_the_token_that_crosses_the_threshold(
+    grade: Grader, top_p: float, kept: list[set[int]]
+) -> None:
+    _assert_draws(grade, TWO_ROWS, top_p=top_p, kept=kept)
+
+
+@pytest.mark.parametrize("temp", [0.3, 3.0])
+def test_task_3_top_p_looks_at_probabilities_before_the_temperature(
+    grade: Grader, temp: float
+) -> None:
+    """A temperature applied first would keep fewer tokens, or more."""
+    kept = [{1, 3, 4}, {2, 0}]
+
+    _assert_draws(grade, TWO_ROWS, temp=temp, top_p=0.8, kept=kept)
+
+
+def test_task_3_top_p_works_on_what_top_k_left(grade: Grader) -> None:
+    _assert_draws(grade, TWO_ROWS, top_p=0.6, top_k=3, kept=[{1, 3}, {2, 0}])
+
+
+def test_task_3_top_k_is_the_narrower_of_the_two(grade: Grader) -> None:
+    _assert_draws(grade, TWO_ROWS, top_p=0.99, top_k=2, kept=[{1, 3}, {2, 0}])
