@@ -1,0 +1,36 @@
+"""`pdm run doctor`: check this machine."""
+
+import click
+
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.machine import Finding, examine
+
+COLOURS = {"ok": "green", "note": "yellow", "fail": "red"}
+
+
+@click.command(name="doctor", cls=CourseCommand)
+def command() -> int:
+    """Check this machine: what is here, what it means, and what to do.
+
+    "note" marks what Week 1 does without, "fail" what it needs. The exit code is 1
+    if Week 1 cannot be done on this machine as it is.
+    """
+    failures: list[str] = []
+    for finding in examine():
+        show(finding)
+        if finding.state == "fail":
+            failures.append(finding.subject)
+    if failures:
+        click.echo(f"\nWeek 1 cannot be done yet: see {', '.join(failures)}.")
+        return 1
+    click.echo("\nWeek 1 can be done on this machine.")
+    return 0
+
+
+def show(finding: Finding) -> None:
+    """Print what was found, and under it what that means and what to do."""
+    state = click.style(f"{finding.state:<5}", fg=COLOURS[finding.state], bold=True)
+    click.echo(f"{state} {finding.subject:<9} {finding.found}")
+    click.echo(f"{'':15} {finding.meaning}")
+    if finding.remedy:
+        click.echo(f"{'':15} -> {finding.remedy}")

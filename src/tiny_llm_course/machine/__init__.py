@@ -1,0 +1,28 @@
+"""What this machine offers the course, and what to do about what it lacks."""
+
+from collections.abc import Iterator
+
+from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.machine.libraries import check_mlx, check_pytorch
+from tiny_llm_course.machine.speed import check_blas
+from tiny_llm_course.machine.system import (
+    check_checkpoint,
+    check_cmake,
+    check_compiler,
+    check_python,
+)
+
+__all__ = ["Finding", "examine"]
+
+
+def examine() -> Iterator[Finding]:
+    """Look at one thing after the other, the ones that Week 1 needs first."""
+    yield check_python()
+    mlx = check_mlx()
+    yield mlx
+    yield check_pytorch()
+    yield check_checkpoint()
+    if mlx.state != "fail":
+        yield check_blas()
+    yield check_compiler()
+    yield check_cmake()

@@ -1,0 +1,55 @@
+"""One thing that the course wants of a machine, and how it was found."""
+
+import platform
+import shutil
+from dataclasses import dataclass
+from typing import Literal
+
+# The names of a package differ from one package manager to the next.
+INSTALL = {
+    "apt-get": {
+        "OpenBLAS": "sudo apt-get install libopenblas0-pthread",
+        "compiler": "sudo apt-get install g++",
+        "CMake": "sudo apt-get install cmake",
+    },
+    "dnf": {
+        "OpenBLAS": "sudo dnf install openblas-threads",
+        "compiler": "sudo dnf install gcc-c++",
+        "CMake": "sudo dnf install cmake",
+    },
+    "pacman": {
+        "OpenBLAS": "sudo pacman -S openblas",
+        "compiler": "sudo pacman -S gcc",
+        "CMake": "sudo pacman -S cmake",
+    },
+    "brew": {"CMake": "brew install cmake"},
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for.
+
+    Args:
+        subject: Its name.
+        state: "ok"; "note" where Week 1 does without it; "fail" where it cannot.
+        found: What is here.
+        meaning: What that means for the course.
+        remedy: What to do, or an empty string.
+    """
+
+    subject: str
+    state: Literal["ok", "note", "fail"]
+    found: str
+    meaning: str
+    remedy: str = ""
+
+
+def how_to_install(package: str) -> str:
+    """Return the command that installs `package` on this machine."""
+    if platform.system() == "Darwin" and package == "compiler":
+        return "xcode-select --install"
+    for manager, commands in INSTALL.items():
+        if shutil.which(manager) and package in commands:
+            return commands[package]
+    return f"install a {package} with the package manager of this system"

@@ -1,0 +1,92 @@
+"""Python, the compiler, and the files that come along."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tiny_llm_course.machine.finding import Finding, how_to_install
+
+# `tiny_llm_course.checkpoint` knows the folder too, but does not load without MLX.
+EMBEDDED = Path(__file__).parents[1] / "checkpoint" / "embedded"
+CHECKPOINT_FILES = (
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
+
+def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Compare this Python with the versions that the lock files cover."""
+    found = ".".join(map(str, version))
+    if (3, 11) <= version < (3, 15):
+        return Finding("Python", "ok", found, "the course covers 3.11 to 3.14")
+    return Finding(
+        "Python",
+        "fail",
+        found,
+        "the course covers 3.11 to 3.14",
+        "remove .venv, then `pdm use 3.13` and `pdm install`",
+    )
+
+
+def check_checkpoint() -> Finding:
+    """Look for the files of the embedded model."""
+    missing = [name for name in CHECKPOINT_FILES if not (EMBEDDED / name).is_file()]
+    if missing:
+        return Finding(
+            "Model",
+            "fail",
+            f"missing: {', '.join(missing)}",
+            "the small Qwen2 model that comes along is what Week 1 runs",
+            f"git checkout -- {os.path.relpath(EMBEDDED)}",
+        )
+    size_bytes = sum((EMBEDDED / name).stat().st_size for name in CHECKPOINT_FILES)
+    return Finding(
+        "Model",
+        "ok",
+        f"embedded, {size_bytes / 1e6:.1f} MB",
+        "the small Qwen2 model that comes along: Week 1 downloads nothing",
+    )
+
+
+def check_compiler() -> Finding:
+    """Look for a compiler that takes C++20."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
+        version = first_line(name, "--version")
+        if version and first_line(name, "-std=c++20", "-x", "c++", "-E", os.devnull):
+            meaning = "compiles C++20: the kernels from Week 2 on need that"
+            return Finding("Compiler", "ok", version, meaning)
+    return Finding(
+        "Compiler",
+        "note",
+        "none that takes C++20",
+        "the kernels from Week 2 on are C++20; Week 1 is Python alone",
+        how_to_install("compiler"),
+    )
+
+
+def check_cmake() -> Finding:
+    """Look for CMake."""
+    version = first_line("cmake", "--version")
+    meaning = "builds the kernels from Week 2 on; Week 1 is Python alone"
+    if version:
+        return Finding("CMake", "ok", version, meaning)
+    return Finding("CMake", "note", "none", meaning, how_to_install("CMake"))
+
+
+def first_line(program: str, *arguments: str) -> str:
+    """Return the first line that a program prints, or "" if it is not there or fails.
+
+    macOS has programs that only offer to install the real ones: they fail.
+    """
+    path = shutil.which(program)
+    if path is None:
+        return ""
+    ran = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, check=False
+    )
+    return ran.stdout.partition("\n")[0] if ran.returncode == 0 else ""

@@ -1,0 +1,72 @@
+"""Who may import whom."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOLUTIONS = ("tiny_llm", "tiny_llm_ref")
+OF_A_SOLUTION = {"mlx", "numpy", "jaxtyping", "mlx_lm", *sys.stdlib_module_names}
+OF_THE_TESTS = {"mlx", "numpy", "pytest", "hypothesis", *sys.stdlib_module_names}
+
+
+def files(*patterns: str) -> list[str]:
+    """List the Python files that match, named from the root of the repository."""
+    found = (path for pattern in patterns for path in ROOT.glob(pattern))
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def imported(file: str) -> Iterator[str]:
+    """Yield the full name of everything a file imports, but for its neighbours."""
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+@pytest.mark.parametrize("file", files("src/tiny_llm/*.py", "src/tiny_llm_ref/*.py"))
+def test_a_solution_imports_mlx_and_numpy_and_of_the_course_only_todo(
+    file: str,
+) -> None:
+    """A solution has to run in a classmate's checkout and in a grader's."""
+    names = set(imported(file)) - {"tiny_llm_course.todo"}
+
+    assert {name for name in names if package(name) not in OF_A_SOLUTION} == set()
+
+
+@pytest.mark.parametrize("file", files("src/tiny_llm/*.py", "src/tiny_llm_ref/*.py"))
+def test_a_solution_takes_only_the_tokenizer_from_mlx_lm(file: str) -> None:
+    """What `mlx_lm` has of a model is what the learner writes."""
+    names = {name for name in imported(file) if package(name) == "mlx_lm"}
+
+    assert {name for name in names if "tokenizer" not in name.lower()} == set()
+
+
+@pytest.mark.parametrize("file", files("src/tiny_llm_course/**/*.py"))
+def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
+    """Any folder can be the solution under test, so none is known by its name."""
+    assert {name for name in imported(file) if package(name) in SOLUTIONS} == set()
+
+
+@pytest.mark.parametrize("file", files("tests/test_week_*.py"))
+def test_a_grading_test_imports_the_oracle_and_grading(file: str) -> None:
+    """It gets the solution from a fixture, and every truth from the oracle."""
+    course = ("tiny_llm_course.oracle", "tiny_llm_course.grading")
+    names = {name for name in imported(file) if package(name) not in OF_THE_TESTS}
+
+    assert {name for name in names if not name.startswith(course)} == set()
+
+
+def test_there_are_files_to_look_at() -> None:
+    """A rule about no files would hold whatever the files import."""
+    patterns = ("src/tiny_llm_ref/*.py", "src/tiny_llm_course/*.py", "tests/test_*.py")
+
+    assert all(files(pattern) for pattern in patterns)

@@ -1,0 +1,58 @@
+"""Every misuse of a command is one line on stderr and exit code 2."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+
+
+@click.command(name="probe", cls=CourseCommand)
+@click.option("--number", type=int, default=0, help="What to do.")
+def probe(number: int) -> int:
+    """Try what a command can do."""
+    if number == 3:
+        raise CourseError("--number: expected 0 to 2,\ngot 3; try 2")
+    if number == 4:
+        raise KeyboardInterrupt
+    click.echo(f"number {number}")
+    return number
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--number", "3"], "probe: --number: expected 0 to 2, got 3; try 2\n"),
+        (
+            ["--number", "x"],
+            "probe: Invalid value for '--number': 'x' is not a valid integer\n",
+        ),
+        (["day"], "probe: Got unexpected extra argument (day)\n"),
+    ],
+)
+def test_a_misuse_is_one_line_and_exit_code_2(arguments: list[str], said: str) -> None:
+    result = CliRunner().invoke(probe, arguments)
+
+    assert (result.exit_code, result.stderr, result.stdout) == (2, said, "")
+
+
+def test_the_number_that_a_command_returns_is_its_exit_code() -> None:
+    result = CliRunner().invoke(probe, ["--number", "1"])
+
+    assert (result.exit_code, result.stdout) == (1, "number 1\n")
+
+
+def test_ctrl_c_ends_without_a_stack_trace() -> None:
+    result = CliRunner().invoke(probe, ["--number", "4"])
+
+    assert result.exit_code == 130
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_shows_what_to_type(option: str) -> None:
+    result = CliRunner().invoke(probe, [option])
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Usage: pdm run probe [OPTIONS]\n")
