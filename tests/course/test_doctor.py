@@ -11,7 +11,6 @@ import pytest
 from tiny_llm_course.machine import system
 
 COMMAND = "from tiny_llm_course.commands.doctor import command; command()"
-NO_DRIVER = "libcuda.so.1: cannot open shared object file: No such file or directory"
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="macOS has Accelerate")
 
 
@@ -86,16 +85,29 @@ def test_pytorch_is_named_with_its_build(doctor: Doctor) -> None:
     ]
 
 
-def test_mlx_without_the_driver_is_a_line_and_a_cure(doctor: Doctor) -> None:
-    """This is what `mlx[cuda13]` does on a machine without an NVIDIA GPU."""
-    doctor.replace("mlx.core", f"raise ImportError({NO_DRIVER!r})")
+@pytest.mark.parametrize(
+    ("error", "cure"),
+    [
+        (
+            "libcuda.so.1: cannot open shared object file",
+            "install NVIDIA's driver, or for the CPU: rm -r .venv && pdm install",
+        ),
+        ("libmlx.so: cannot open shared object file", "rm -r .venv && pdm install"),
+    ],
+    ids=["no driver", "no backend"],
+)
+def test_mlx_that_does_not_load_is_a_line_and_a_cure(
+    doctor: Doctor, error: str, cure: str
+) -> None:
+    """These are what MLX says of a machine without a GPU, and without a backend."""
+    doctor.replace("mlx.core", f"raise ImportError({error!r})")
 
     visit = doctor.visit()
 
     assert visit.said_of("MLX") == [
-        f"fail MLX does not load: {NO_DRIVER}",
+        f"fail MLX does not load: {error}",
         "every model of the course computes with MLX",
-        "-> install NVIDIA's driver, or return to the CPU: pdm sync --clean",
+        f"-> {cure}",
     ]
     assert visit.stdout.endswith("\nWeek 1 cannot be done yet: see MLX.\n")
     assert (visit.exit_code, visit.stderr) == (1, "")

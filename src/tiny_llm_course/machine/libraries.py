@@ -15,10 +15,7 @@ def check_mlx() -> Finding:
     try:
         import mlx.core as mx
     except ImportError as error:
-        remedy = pdm_install()
-        if "libcuda" in str(error):
-            remedy = "install NVIDIA's driver, or return to the CPU: pdm sync --clean"
-        return Finding("MLX", "fail", f"does not load: {error}", meaning, remedy)
+        return Finding("MLX", "fail", f"does not load: {error}", meaning, cure(error))
     default = mx.default_device().type.name
     results = {name: try_device(name) for name in ("cpu", "gpu") if has_device(name)}
     if all(result == "works" for result in results.values()):
@@ -34,6 +31,19 @@ def check_mlx() -> Finding:
         f"{meaning}, by default on the {default}",
         remedy,
     )
+
+
+def cure(error: ImportError) -> str:
+    """Say what to do when MLX does not load.
+
+    Its backends for Linux bring the same file: to exchange one for the other in one
+    environment can leave none, and only a new environment is sure to help.
+    """
+    if isinstance(error, ModuleNotFoundError):
+        return pdm_install()
+    if "libcuda" in str(error):
+        return "install NVIDIA's driver, or for the CPU: rm -r .venv && pdm install"
+    return f"rm -r .venv && {pdm_install()}"
 
 
 def has_device(name: str) -> bool:
