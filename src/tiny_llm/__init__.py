@@ -1,1 +1,1 @@
-"""Your inference engine. Each file has stubs for you to fill in, task by task."""
+"""Your inference engine: stubs for you to fill in, task by task."""

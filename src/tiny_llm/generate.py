@@ -8,13 +8,12 @@ from jaxtyping import Float, Integer
 
 from tiny_llm_course import todo
 
-from .qwen2_week1 import Qwen2ModelWeek1
-
+Model = Callable[[Integer[mx.array, "1 L"]], Float[mx.array, "1 L V"]]
 Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
 
 
 def simple_generate(
-    model: Qwen2ModelWeek1,
+    model: Model,
     tokenizer: Any,  # noqa: ANN401 - mlx_lm has no types
     prompt: str,
     sampler: Sampler | None,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tiny_llm_course.syllabus import tasks_of
 
-INIT = '''"""Your inference engine. Each file has stubs for you to fill in, task by task."""
+INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -6,13 +6,12 @@ from typing import Any
 import mlx.core as mx
 from jaxtyping import Float, Integer
 
-from .qwen2_week1 import Qwen2ModelWeek1
-
+Model = Callable[[Integer[mx.array, "1 L"]], Float[mx.array, "1 L V"]]
 Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
 
 
 def simple_generate(
-    model: Qwen2ModelWeek1,
+    model: Model,
     tokenizer: Any,  # noqa: ANN401 - mlx_lm has no types
     prompt: str,
     sampler: Sampler | None,
@@ -54,7 +53,7 @@ def simple_generate(
 
 
 def _next_token(
-    model: Qwen2ModelWeek1, ids: list[int], sampler: Sampler | None
+    model: Model, ids: list[int], sampler: Sampler | None
 ) -> Integer[mx.array, " 1"]:
     """Run the model on all of `ids` and choose the token that follows."""
     logits = model(mx.array([ids]))[:, -1, :]

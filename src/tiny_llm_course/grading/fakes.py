@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import mlx.core as mx
+import numpy as np
 
 from tiny_llm_course.grading.verdict import StepLimitError
 
@@ -54,7 +55,7 @@ class ByteTokenizer:
     def __init__(self) -> None:
         self.detokenizer = ByteDetokenizer()
 
-    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:  # noqa: FBT001, FBT002 - as in transformers
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the bytes of `text`. There are no special tokens to add."""
         del add_special_tokens
         return list(text.encode())
@@ -62,7 +63,7 @@ class ByteTokenizer:
     def decode(
         self,
         token_ids: Sequence[int] | int,
-        skip_special_tokens: bool = False,  # noqa: FBT001, FBT002 - as in transformers
+        skip_special_tokens: bool = False,
     ) -> str:
         """Return the text of some bytes, the end token spelt out."""
         ids = [token_ids] if isinstance(token_ids, int) else list(map(int, token_ids))
@@ -99,7 +100,7 @@ class ScriptedModel:
         batch, length = inputs.shape
         logits = mx.zeros((batch, length, VOCAB_SIZE))
         logits[..., ord("#")] = 9.0
-        seen = inputs[0].tolist()
+        seen = np.array(inputs[0]).tolist()
         for rank, script in enumerate(self.scripts):
             logits[:, -1, self._next(seen, script)] = 20.0 - 3.0 * rank
         return logits

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, units_off
+from tiny_llm_course.grading.diagnosis import matching
 from tiny_llm_course.grading.verdict import (
     BrokenError,
     NotStartedError,
@@ -19,6 +20,7 @@ from tiny_llm_course.grading.verdict import (
     WrongError,
 )
 from tiny_llm_course.solution import BrokenFileError, Solution
+from tiny_llm_course.syllabus import Address
 from tiny_llm_course.unsolved import Unsolved
 
 
@@ -28,9 +30,11 @@ class Grader:
 
     Attributes:
         solution: Whose names are called.
+        task: What the test belongs to, and so whose mistakes to look for.
     """
 
     solution: Solution
+    task: Address
 
     def run(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and fail the test when it raises or changes its arguments."""
@@ -79,7 +83,9 @@ class Grader:
                 f"{dtype_name(got.dtype)}"
             )
         if not is_close(got, truth):
-            raise WrongError(f"{call}\n{worst_entry(got, truth)}")
+            known = matching(self.task, call, got, truth)
+            says = "".join(f"\n  {one.says}" for one in known)
+            raise WrongError(f"{call}\n{worst_entry(got, truth)}{says}")
 
     def assert_equal(self, call: Call, expected: Any) -> None:  # noqa: ANN401
         """Fail unless `call` returns exactly `expected`."""
@@ -87,7 +93,7 @@ class Grader:
         if got != expected:
             raise WrongError(f"{call}\n  expected {expected!r}\n  got      {got!r}")
 
-    def assert_that(self, claim: bool, call: Call, complaint: str) -> None:  # noqa: FBT001
+    def assert_that(self, claim: bool, call: Call, complaint: str) -> None:
         """Fail with `complaint` about `call` unless `claim` is true."""
         if not claim:
             raise WrongError(f"{call}\n  {complaint}")

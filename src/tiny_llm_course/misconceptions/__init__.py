@@ -1,0 +1,1 @@
+"""The wrong solutions that learners write, each with the sentence that explains it."""
