@@ -1,0 +1,78 @@
+"""Which folder a model name stands for."""
+
+import re
+from pathlib import Path
+
+from tiny_llm_course.checkpoint.errors import CheckpointError
+from tiny_llm_course.errors import nearest
+
+EMBEDDED = Path(__file__).with_name("embedded")
+SHORTCUTS = {
+    "qwen2-0.5b": "Qwen/Qwen2-0.5B-Instruct-MLX",
+    "qwen2-1.5b": "Qwen/Qwen2-1.5B-Instruct-MLX",
+    "qwen2-7b": "Qwen/Qwen2-7B-Instruct-MLX",
+}
+
+DOWNLOADED = (
+    "config.json",
+    "generation_config.json",
+    "model*.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+)
+
+
+def resolve(name: str) -> Path:
+    """Find the folder of a checkpoint, downloading it if it is not on this machine.
+
+    Args:
+        name: `"embedded"`, a folder, a hub name such as `"Qwen/Qwen2-0.5B"`, or a
+            short name from `SHORTCUTS`.
+
+    Raises:
+        CheckpointError: There is no such checkpoint, or the hub cannot be reached.
+    """
+    if name == "embedded":
+        return EMBEDDED
+    hub_name = SHORTCUTS.get(name, name)
+    folder = Path(hub_name).expanduser()
+    if folder.is_dir():
+        return folder
+    if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", hub_name):
+        return _cached(hub_name) or _downloaded(hub_name)
+    known = ("embedded", *SHORTCUTS)
+    raise CheckpointError(
+        f"{name}: expected {', '.join(known)}, a folder, or a hub name ORG/NAME, "
+        f"got none of these{nearest(name, known)}"
+    )
+
+
+def _cached(hub_name: str) -> Path | None:
+    """Return the folder of a checkpoint that an earlier download left here."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = snapshot_download(
+            hub_name, allow_patterns=list(DOWNLOADED), local_files_only=True
+        )
+    except LocalEntryNotFoundError:
+        return None
+    return Path(folder)
+
+
+def _downloaded(hub_name: str) -> Path:
+    """Download a checkpoint: only the files that hold data (`DOWNLOADED`)."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = snapshot_download(hub_name, allow_patterns=list(DOWNLOADED))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{hub_name}: expected a folder, or a model to download from the hub, got "
+            f"neither ({type(error).__name__}); check the name and the network"
+        ) from error
+    return Path(folder)

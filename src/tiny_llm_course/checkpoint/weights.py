@@ -1,0 +1,90 @@
+"""The weights of a Qwen2 checkpoint, checked against its settings."""
+
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+from mlx.utils import tree_flatten
+
+from tiny_llm_course.checkpoint.config import Config
+from tiny_llm_course.checkpoint.errors import CheckpointError
+
+Weights = dict[str, mx.array]
+
+
+def read_weights(folder: Path) -> Weights:
+    """Open the weights of a checkpoint. MLX reads the numbers when they are used.
+
+    Raises:
+        CheckpointError: There are none, or a file is not what its name says.
+    """
+    weights: Weights = {}
+    for path in sorted(folder.glob("model*.safetensors")):
+        try:
+            stored = mx.load(str(path))
+        except RuntimeError as error:
+            raise CheckpointError(f"{path}: {error}") from error
+        assert isinstance(stored, dict), "safetensors hold named arrays"
+        weights |= stored
+    if not weights:
+        others = sorted(path.name for path in folder.glob("*model*"))
+        raise CheckpointError(
+            f"{folder}: expected weights in model*.safetensors, got "
+            f"{', '.join(others) or 'none'}"
+        )
+    return weights
+
+
+def check_weights(weights: Weights, config: Config, folder: Path) -> None:
+    """Check that every weight of the model is there, with its shape, and no other.
+
+    What a model of these settings holds is read off `mlx_lm`'s: it costs nothing to
+    build one, since MLX computes no weight before it is used.
+
+    Raises:
+        CheckpointError: Naming the weight, what was expected and what was found.
+    """
+    from mlx_lm.models.qwen2 import Model, ModelArgs
+
+    model = Model(ModelArgs.from_dict(config))
+    found = model.sanitize(weights)
+    if quantization := config.get("quantization"):
+        _quantize(model, quantization, found, folder)
+    expected = dict(tree_flatten(model.parameters()))
+    for name, weight in expected.items():
+        wrong = _difference(weight, found.get(name))
+        if wrong:
+            raise CheckpointError(f"{folder}: {name}: {wrong}")
+    if strangers := found.keys() - expected.keys():
+        raise CheckpointError(
+            f"{folder}: {min(strangers)}: expected no weight of this name in a Qwen2"
+        )
+
+
+def _quantize(
+    model: nn.Module, quantization: dict[str, Any], found: Weights, folder: Path
+) -> None:
+    """Give `model` quantised layers where `found` has the scales of one."""
+
+    def settings(layer: str, _: nn.Module) -> bool | dict[str, Any]:
+        return f"{layer}.scales" in found and quantization.get(layer, True)
+
+    group_size, bits = quantization["group_size"], quantization["bits"]
+    try:
+        nn.quantize(model, group_size, bits, class_predicate=settings)
+    except ValueError as error:
+        raise CheckpointError(f"{folder}: quantization: {error}") from error
+
+
+def _difference(expected: mx.array, found: mx.array | None) -> str | None:
+    """Say how a weight differs from the one that the model needs, if it does."""
+    if found is None:
+        return f"expected a weight of shape {expected.shape}, got none"
+    if found.shape != expected.shape:
+        return f"expected shape {expected.shape}, got {found.shape}"
+    if mx.issubdtype(found.dtype, mx.floating) != mx.issubdtype(
+        expected.dtype, mx.floating
+    ):
+        return f"expected numbers like {expected.dtype}, got {found.dtype}"
+    return None

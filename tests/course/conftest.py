@@ -1,0 +1,123 @@
+"""What tests of the machinery run on: a tiny checkpoint, a solution with a script."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+from mlx.utils import tree_flatten
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+CONFIG = {
+    "architectures": ["Qwen2ForCausalLM"],
+    "model_type": "qwen2",
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "intermediate_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 10000.0,
+    "tie_word_embeddings": True,
+}
+
+
+def write_json(path: Path, content: Any) -> None:  # noqa: ANN401
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def write_tokenizer(folder: Path) -> int:
+    """Write a byte-level BPE, and return the size of its vocabulary."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=SPECIAL_TOKENS,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(["the fox and the owl tell a story"] * 9, trainer)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "<|im_end|>",
+        "chat_template": CHAT_TEMPLATE,
+    }
+    write_json(folder / "tokenizer_config.json", settings)
+    return tokenizer.get_vocab_size()
+
+
+@pytest.fixture(scope="session")
+def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a checkpoint in the layout of the hub, with weights in bfloat16."""
+    from mlx_lm.models.qwen2 import Model, ModelArgs
+
+    folder = tmp_path_factory.mktemp("tiny-qwen2")
+    config = CONFIG | {"vocab_size": write_tokenizer(folder)}
+    write_json(folder / "config.json", config)
+    mx.random.seed(0)
+    model = Model(ModelArgs.from_dict(config))
+    weights = {
+        name: (0.3 * mx.random.normal(weight.shape)).astype(mx.bfloat16)
+        for name, weight in tree_flatten(model.parameters())
+    }
+    mx.save_safetensors(str(folder / "model.safetensors"), weights)
+    return folder
+
+
+REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
+
+
+@pytest.fixture
+def solution(tmp_path: Path) -> Path:
+    """Return a folder with our own solution, to be changed by one test."""
+    return shutil.copytree(REFERENCE, tmp_path / "some-solution")
+
+
+SCRIPTED_MODEL = """
+import time
+
+import mlx.core as mx
+
+SCRIPT = {script}
+
+
+class Qwen2ModelWeek1:
+    def __init__(self, mlx_model):
+        self.vocab_size = mlx_model.args.vocab_size
+        self.length = 0
+
+    def __call__(self, inputs):
+        if inputs.shape[1] != self.length + 1:
+            self.script = iter(SCRIPT)
+        self.length = inputs.shape[1]
+        time.sleep({pause_s})
+        scores = mx.arange(self.vocab_size) == next(self.script)
+        return mx.broadcast_to(20.0 * scores, (*inputs.shape, self.vocab_size))
+"""
+
+
+@pytest.fixture
+def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
+    """Return a function that makes the solution's model say what it is told."""
+
+    def write(answer: str, pause_s: float = 0.0) -> Path:
+        tokenizer = Tokenizer.from_file(str(tiny_checkpoint / "tokenizer.json"))
+        script = [*tokenizer.encode(answer).ids, tokenizer.token_to_id("<|im_end|>")]
+        code = SCRIPTED_MODEL.format(script=script, pause_s=pause_s)
+        (solution / "qwen2_week1.py").write_text(code)
+        return solution
+
+    return write
