@@ -1,0 +1,71 @@
+"""`pdm run chat`: talk with a model in turns."""
+
+import contextlib
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from tiny_llm_course.commands.talking import talking_options
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.running.blame import SolutionError
+from tiny_llm_course.running.conversation import Conversation
+from tiny_llm_course.running.engine import Settings, start
+
+
+@click.command(name="chat", cls=CourseCommand)
+@talking_options
+def command(**options: Any) -> int:  # noqa: ANN401
+    """Talk with a Qwen2 model in turns.
+
+    Ctrl-C stops an answer, Ctrl-D ends the program. The model, the loop that
+    generates and the sampler are those of a solution: ours, or yours with --solution
+    tiny_llm. The weights are those of a checkpoint.
+    """
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    try:
+        conversation = Conversation(start(Settings(**options)))
+        if is_terminal:
+            click.secho("Ctrl-C stops an answer, Ctrl-D ends.", dim=True, err=True)
+            with contextlib.suppress(ImportError):
+                # With it in the process, `input` edits lines and recalls earlier ones.
+                importlib.import_module("readline")
+        while (question := _read_question(is_terminal)) is not None:
+            if question.strip():
+                _answer(conversation, question)
+    except SolutionError as error:
+        click.echo(f"chat: {error}", err=True)
+        return 1
+    return 0
+
+
+def _read_question(is_terminal: bool) -> str | None:
+    """Read a line, None at the end of the input."""
+    try:
+        return input("> " if is_terminal else "")
+    except EOFError:
+        if is_terminal:
+            click.echo()
+        return None
+    except KeyboardInterrupt:
+        if not is_terminal:
+            raise
+        click.echo()
+        return ""
+
+
+def _answer(conversation: Conversation, question: str) -> None:
+    """Print the answer to `question`, and say when the talk begins to be forgotten."""
+    had_forgotten = conversation.num_forgotten > 0
+    try:
+        conversation.ask(question)
+    except CourseError as error:
+        click.echo(f"chat: {error}", err=True)
+    if conversation.num_forgotten and not had_forgotten:
+        click.secho(
+            "The talk is longer than the model's context: its beginning is forgotten.",
+            dim=True,
+            err=True,
+        )

@@ -1,0 +1,56 @@
+"""`pdm run main`: let a model talk."""
+
+from typing import Any
+
+import click
+
+from tiny_llm_course.commands.talking import talking_options
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.running.blame import SolutionError
+from tiny_llm_course.running.engine import Settings, start
+from tiny_llm_course.running.reply import Reply, reply
+
+PROMPT = "Tell me a story about a fox in the forest."
+
+
+@click.command(name="main", cls=CourseCommand)
+@click.option("--prompt", default=PROMPT, show_default=True, help="What to answer.")
+@click.option("--raw", is_flag=True, help="Continue the prompt, do not answer it.")
+@talking_options
+def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
+    """Let a Qwen2 model answer a prompt, token by token.
+
+    The model, the loop that generates and the sampler are those of a solution: ours,
+    or yours with --solution tiny_llm. The weights are those of a checkpoint.
+    """
+    if not prompt.strip():
+        raise CourseError("--prompt: expected some text, got none")
+    click.secho(f"> {prompt}", dim=True, err=True)
+    try:
+        engine = start(Settings(**options))
+        is_chat = engine.checkpoint.tokenizer.has_chat_template and not raw
+        message = {"role": "user", "content": prompt}
+        answer = reply(
+            engine, engine.checkpoint.chat_prompt([message]) if is_chat else prompt
+        )
+    except SolutionError as error:
+        click.echo(f"main: {error}", err=True)
+        return 1
+    click.secho(_speeds(answer), dim=True, err=True)
+    return 130 if answer.ended_by == "interrupt" else 0
+
+
+def _speeds(answer: Reply) -> str:
+    """Say how fast the prompt was read and the answer written."""
+    num_tokens = 1 + answer.num_next_tokens
+    prompt_speed = answer.num_prompt_tokens / answer.prompt_s
+    parts = [
+        f"prompt: {answer.num_prompt_tokens} tokens, {prompt_speed:.0f} tokens/s",
+        f"answer: {num_tokens} tokens",
+    ]
+    if answer.num_next_tokens:
+        parts[-1] += f", {answer.num_next_tokens / answer.next_s:.0f} tokens/s"
+    if answer.ended_by != "end token":
+        parts.append(f"ended by {answer.ended_by}")
+    return "; ".join(parts)

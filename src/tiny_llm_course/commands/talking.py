@@ -1,0 +1,74 @@
+"""The options that `main` and `chat` share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from tiny_llm_course.running.engine import LOADERS
+
+Command = Callable[..., Any]
+
+OPTIONS = (
+    click.option(
+        "--solution",
+        default="ref",
+        metavar="NAME",
+        help="Whose code runs: ours (ref, the default), yours (tiny_llm), or a folder.",
+    ),
+    click.option(
+        "--loader",
+        type=click.Choice(list(LOADERS)),
+        default="week1",
+        show_default=True,
+        help="Which of the solution's models runs.",
+    ),
+    click.option(
+        "--model",
+        default="embedded",
+        metavar="NAME",
+        help="Whose weights: those of the small model in this course (embedded, the "
+        "default), a folder, or a Qwen2 that is downloaded once: qwen2-0.5b, "
+        "qwen2-1.5b, qwen2-7b, or its name on the Hugging Face hub.",
+    ),
+    click.option(
+        "--max-tokens",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=256,
+        show_default=True,
+        help="The longest answer.",
+    ),
+    click.option(
+        "--temp",
+        metavar="T",
+        type=click.FloatRange(min=0),
+        help="Temperature: 0 always takes the likeliest token, higher is livelier. "
+        "For this and the next two, the default is what the model's makers recommend.",
+    ),
+    click.option(
+        "--top-p",
+        metavar="P",
+        type=click.FloatRange(0, 1),
+        help="Draw from the likeliest tokens that make up this probability. 1 is all.",
+    ),
+    click.option(
+        "--top-k",
+        metavar="K",
+        type=click.IntRange(min=0),
+        help="Draw from this many of the likeliest tokens. 0 is all.",
+    ),
+    click.option(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="Draw the same tokens again whenever S is the same.",
+    ),
+)
+
+
+def talking_options(command: Command) -> Command:
+    """Give `command` the options that make up a `running.engine.Settings`."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command

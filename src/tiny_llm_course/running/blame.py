@@ -1,0 +1,40 @@
+"""Telling a learner what in their solution does not run."""
+
+import contextlib
+import traceback
+from collections.abc import Generator
+from pathlib import Path
+
+from tiny_llm_course.solution import BrokenFileError, Solution
+from tiny_llm_course.unsolved import Unsolved
+
+
+class SolutionError(Exception):
+    """A solution that does not run: what its author is told."""
+
+
+@contextlib.contextmanager
+def blame(solution: Solution) -> Generator[None]:
+    """Turn what goes wrong in the solution into a `SolutionError`.
+
+    A task that is not started, or a file that cannot be imported, is told in one
+    line. Any other error is told by the lines of the solution that led to it. An
+    error that no line of the solution led to is ours, and passes.
+    """
+    try:
+        yield
+    except (Unsolved, BrokenFileError) as error:
+        raise SolutionError(str(error)) from error
+    except (SolutionError, BrokenPipeError):
+        raise
+    except Exception as error:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if Path(frame.filename).is_relative_to(solution.folder)
+        ]
+        if not frames:
+            raise
+        lines = traceback.format_list(frames) + traceback.format_exception_only(error)
+        told = "".join(lines).rstrip()
+        raise SolutionError(f"an error in the solution\n{told}") from error

@@ -1,0 +1,57 @@
+"""A conversation: turns that remember those before them."""
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.running.engine import Engine
+from tiny_llm_course.running.reply import Reply, reply
+
+
+class Conversation:
+    """Ask in turns. The oldest turns are forgotten when all no longer fit.
+
+    Args:
+        engine: Who answers.
+
+    Raises:
+        CourseError: The checkpoint has no chat template.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        if not engine.checkpoint.tokenizer.has_chat_template:
+            raise CourseError(
+                "expected a checkpoint with a chat template, got one without; it can "
+                "continue a text: `pdm run main --raw`"
+            )
+        self._engine = engine
+        self._messages: list[dict[str, str]] = []
+        self.num_forgotten = 0
+
+    def ask(self, question: str) -> Reply:
+        """Answer `question` in the light of what was said before.
+
+        An answer that Ctrl-C has cut short is remembered as far as it went.
+
+        Raises:
+            CourseError: The question alone is longer than the model's context.
+            SolutionError: The solution does not run.
+        """
+        self._messages.append({"role": "user", "content": question})
+        try:
+            answer = reply(self._engine, self._prompt())
+        except CourseError:
+            self._messages.pop()
+            raise
+        self._messages.append({"role": "assistant", "content": answer.text})
+        return answer
+
+    def _prompt(self) -> str:
+        """Render the turns that leave a third of the context for the answer."""
+        checkpoint = self._engine.checkpoint
+        answer_room = min(self._engine.max_tokens, checkpoint.context // 3)
+        while True:
+            prompt = checkpoint.chat_prompt(self._messages)
+            num_tokens = len(checkpoint.tokenizer.encode(prompt))
+            fits = num_tokens + answer_room <= checkpoint.context
+            if fits or len(self._messages) == 1:
+                return prompt
+            del self._messages[:2]
+            self.num_forgotten += 1

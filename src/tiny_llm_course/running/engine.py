@@ -1,0 +1,127 @@
+"""A solution put together with a checkpoint."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from tiny_llm_course.checkpoint import LoadedCheckpoint, load
+from tiny_llm_course.running.blame import blame
+from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.unsolved import Unsolved
+
+LOADERS = {"week1": ("qwen2_week1.Qwen2ModelWeek1", "generate.simple_generate")}
+
+Sampler = Callable[[mx.array], mx.array]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person chooses at the terminal.
+
+    Attributes:
+        solution: Whose code runs, named as for `load_solution`.
+        loader: Which of the solution's models, a key of `LOADERS`.
+        model: Which weights, named as for `checkpoint.load`.
+        max_tokens: The longest answer.
+        temp: Temperature. For this and the next two, None is what the makers of the
+            model recommend.
+        top_p: Probability to draw from.
+        top_k: Number of tokens to draw from.
+        seed: Makes the draws repeatable. None draws differently each time.
+    """
+
+    solution: str = "ref"
+    loader: str = "week1"
+    model: str = "embedded"
+    max_tokens: int = 256
+    temp: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A solution that is ready to answer.
+
+    Attributes:
+        solution: Whose code it is.
+        checkpoint: Weights and tokenizer.
+        model: From token ids to logits.
+        generate: The loop: `(model, tokenizer, prompt, sampler)`.
+        sampler: Draws the next token. None takes the likeliest.
+        max_tokens: The longest answer.
+    """
+
+    solution: Solution
+    checkpoint: LoadedCheckpoint
+    model: Callable[[mx.array], mx.array]
+    generate: Callable[..., str]
+    sampler: Sampler | None
+    max_tokens: int
+
+
+def start(settings: Settings) -> Engine:
+    """Load a solution and a checkpoint, and build the solution's model.
+
+    Raises:
+        CourseError: There is no such solution or checkpoint.
+        SolutionError: The solution cannot build its model.
+    """
+    solution = load_solution(settings.solution)
+    with without_torch():
+        checkpoint = load(settings.model)
+    if settings.seed is not None:
+        mx.random.seed(settings.seed)
+    model_class, generate = LOADERS[settings.loader]
+    with blame(solution):
+        return Engine(
+            solution,
+            checkpoint,
+            model=solution.get(model_class)(checkpoint.model),
+            generate=solution.get(generate),
+            sampler=_make_sampler(settings, solution, checkpoint),
+            max_tokens=settings.max_tokens,
+        )
+
+
+def _make_sampler(
+    settings: Settings, solution: Solution, checkpoint: LoadedCheckpoint
+) -> Sampler | None:
+    """Build the solution's sampler. Without a temperature there is nothing to draw.
+
+    A learner meets the loop a day before the sampler: until then, and unless they
+    ask for a temperature, the likeliest token is taken.
+    """
+    defaults = checkpoint.sampling
+    temp = defaults.temp if settings.temp is None else settings.temp
+    top_p = defaults.top_p if settings.top_p is None else settings.top_p
+    top_k = defaults.top_k if settings.top_k is None else settings.top_k
+    if temp == 0:
+        return None
+    try:
+        return solution.get("sampler.make_sampler")(temp, top_p, top_k)
+    except Unsolved:
+        if settings.temp is None:
+            return None
+        raise
+
+
+@contextlib.contextmanager
+def without_torch() -> Generator[None]:
+    """Hide PyTorch from `transformers`, which would import it and make no use of it.
+
+    `mlx_lm` reads tokenizers with `transformers`. Where PyTorch is installed, this
+    takes 1.1 of the 2.2 s of importing `mlx_lm` (two x86 cores, Python 3.11).
+    """
+    if "torch" in sys.modules:
+        yield
+        return
+    sys.modules["torch"] = None  # pyright: ignore[reportArgumentType] - as documented
+    try:
+        yield
+    finally:
+        del sys.modules["torch"]

@@ -1,0 +1,64 @@
+"""A model that limits and times the loop that calls it."""
+
+import itertools
+import time
+from collections.abc import Callable
+
+import mlx.core as mx
+
+from tiny_llm_course.running.blame import SolutionError
+
+
+class MeteredModel:
+    """A model that limits and times the loop that calls it.
+
+    A generation loop stops at the end token and at nothing else. After `limit` calls
+    that token alone has a probability, which ends the text whatever the sampler.
+
+    Args:
+        model: From token ids 1 x L to logits 1 x L x V.
+        end_token: The id that ends a text.
+        limit: How many tokens the loop may have.
+    """
+
+    def __init__(
+        self, model: Callable[[mx.array], mx.array], end_token: int, limit: int
+    ) -> None:
+        self._model = model
+        self._end_token = end_token
+        self._limit = limit
+        self._vocab_size = 0
+        self._called_at_s: list[float] = []
+        self.ids = mx.array([], mx.int32)
+
+    def __call__(self, inputs: mx.array) -> mx.array:
+        """Score the token after each of `inputs`, or end the text."""
+        self._called_at_s.append(time.perf_counter())
+        self.ids = inputs[0]
+        if not self.is_over:
+            logits = self._model(inputs)
+            self._vocab_size = logits.shape[-1]
+            return logits
+        if len(self._called_at_s) > self._limit + 1:
+            raise SolutionError(
+                "the generation loop goes on after the end token; it has to stop at "
+                "the tokenizer's eos_token_id"
+            )
+        is_end = mx.arange(self._vocab_size) == self._end_token
+        logits = mx.where(is_end, 0.0, -mx.inf)
+        return mx.broadcast_to(logits, (*inputs.shape, self._vocab_size))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the loop has had all its tokens."""
+        return len(self._called_at_s) > self._limit
+
+    def steps_s(self) -> list[float]:
+        """Return how long each token took, the last one up to now.
+
+        From call to call, because MLX computes when the sampler looks at the scores,
+        not when the model is called.
+        """
+        times_s = [*self._called_at_s, time.perf_counter()]
+        steps_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
+        return steps_s[: self._limit]

@@ -1,0 +1,102 @@
+"""One answer: the solution's loop, limited and timed from outside."""
+
+import contextlib
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TextIO
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.running.blame import blame
+from tiny_llm_course.running.engine import Engine
+from tiny_llm_course.running.meter import MeteredModel
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What was generated, why it ended, and how long it took.
+
+    Attributes:
+        text: The answer.
+        ended_by: "end token", "max tokens", "context" or "interrupt".
+        num_prompt_tokens: Length of the prompt.
+        prompt_s: Time from the prompt to the first token of the answer.
+        num_next_tokens: Length of the answer after its first token.
+        next_s: Time that these took.
+    """
+
+    text: str
+    ended_by: str
+    num_prompt_tokens: int
+    prompt_s: float
+    num_next_tokens: int
+    next_s: float
+
+
+def reply(engine: Engine, prompt: str) -> Reply:
+    """Let the solution's loop continue `prompt`; it prints the answer as it goes.
+
+    Ctrl-C ends the answer and keeps what there is of it.
+
+    Raises:
+        CourseError: The prompt is longer than the model's context.
+        SolutionError: The solution does not run.
+    """
+    tokenizer, context = engine.checkpoint.tokenizer, engine.checkpoint.context
+    num_prompt_tokens = len(tokenizer.encode(prompt))
+    # The last token of a text is chosen, but never looked at: hence the 1.
+    room = context - num_prompt_tokens + 1
+    if room < 1:
+        raise CourseError(
+            f"the prompt has {num_prompt_tokens} tokens, and the model sees no more "
+            f"than {context}; shorten it"
+        )
+    limit = min(room, engine.max_tokens)
+    metered = MeteredModel(engine.model, engine.checkpoint.end_token, limit)
+    ended_by = "end token"
+    try:
+        with complete_last_line(), blame(engine.solution):
+            engine.generate(metered, tokenizer, prompt, engine.sampler)
+    except KeyboardInterrupt:
+        ended_by = "interrupt"
+    steps_s = metered.steps_s()
+    if metered.is_over:
+        ended_by = "context" if limit == room else "max tokens"
+    return Reply(
+        tokenizer.decode(metered.ids[num_prompt_tokens:].tolist()),
+        ended_by,
+        num_prompt_tokens,
+        prompt_s=sum(steps_s[:1]),
+        num_next_tokens=len(steps_s[1:]),
+        next_s=sum(steps_s[1:]),
+    )
+
+
+class LineWatcher:
+    """Standard output that knows whether its last line is complete."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.is_complete = True
+
+    def write(self, text: str) -> int:
+        """Pass `text` on."""
+        if text:
+            self.is_complete = text.endswith("\n")
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._stream.flush()
+
+
+@contextlib.contextmanager
+def complete_last_line() -> Generator[None]:
+    """End the line that a generation loop leaves open, or is interrupted in."""
+    watcher = LineWatcher(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(watcher):
+            yield
+    finally:
+        if not watcher.is_complete:
+            print()

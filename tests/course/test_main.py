@@ -1,0 +1,306 @@
+"""`pdm run main`: what a person sees when a model talks, and when it cannot."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tiny_llm_course.commands.main import command
+from tiny_llm_course.starter import generate
+
+REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
+IN_PYTHON = "from tiny_llm_course.commands.main import command; command()"
+
+Scripted = Callable[..., Path]
+
+
+@pytest.fixture
+def main(tiny_checkpoint: Path, solution: Path) -> Callable[..., Result]:
+    """Return a function that runs the command on the tiny checkpoint."""
+
+    def run(*arguments: object) -> Result:
+        words = ["--model", tiny_checkpoint, "--solution", solution, *arguments]
+        return CliRunner().invoke(command, [str(word) for word in words])
+
+    return run
+
+
+def stub(solution: Path, *files: str) -> None:
+    """Turn files of a solution into those a learner starts from."""
+    stubs = generate(REFERENCE)
+    for file in files or stubs:
+        (solution / file).write_text(stubs[file])
+
+
+def test_the_answer_is_on_stdout_and_the_speeds_on_stderr(
+    main: Callable[..., Result], scripted: Scripted
+) -> None:
+    result = main("--solution", scripted("the owl and the fox"), "--prompt", "hello")
+
+    assert result.exit_code == 0
+    assert result.stdout == "the owl and the fox\n"
+    assert re.fullmatch(
+        r"> hello\n"
+        r"prompt: \d+ tokens, \d+ tokens/s; answer: \d+ tokens, \d+ tokens/s\n",
+        result.stderr,
+    )
+
+
+def test_the_text_appears_as_it_grows_and_ctrl_c_keeps_it(
+    tiny_checkpoint: Path, scripted: Scripted
+) -> None:
+    """All of the text would take nine seconds."""
+    solution = scripted("h" * 90, pause_s=0.1)
+    options = ["--model", str(tiny_checkpoint), "--solution", str(solution)]
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_PYTHON, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        said = process.stdout.read(2)
+        process.send_signal(signal.SIGINT)
+        said += process.stdout.read()
+        notes = process.stderr.read()
+
+    assert re.fullmatch(r"h{2,20}\n", said)
+    assert notes.endswith("ended by interrupt\n")
+    assert process.returncode == 130
+
+
+def test_pytorch_is_not_imported(tiny_checkpoint: Path) -> None:
+    """It takes as long to import as all the rest, and only transformers asks for it."""
+    arguments = ["--model", str(tiny_checkpoint), "--max-tokens", "1"]
+    code = (
+        "import sys; from tiny_llm_course.commands.main import command\n"
+        "try: command()\n"
+        "finally: print('torch' in sys.modules)"
+    )
+
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert run.stdout.endswith("\nFalse\n")
+
+
+def test_greedy_decoding_needs_no_seed(main: Callable[..., Result]) -> None:
+    first, second = (main("--max-tokens", 9).stdout for _ in range(2))
+
+    assert first == second
+
+
+def test_a_seed_makes_sampling_repeatable(main: Callable[..., Result]) -> None:
+    first, second, other = (
+        main("--max-tokens", 9, "--temp", 1, "--seed", seed).stdout
+        for seed in (3, 3, 4)
+    )
+
+    assert first == second
+    assert first != other
+
+
+def test_top_k_of_one_is_greedy_whatever_the_temperature(
+    main: Callable[..., Result],
+) -> None:
+    """The options reach the sampler."""
+    greedy = main("--max-tokens", 9).stdout
+
+    assert main("--max-tokens", 9, "--temp", 2, "--top-k", 1).stdout == greedy
+    assert main("--max-tokens", 9, "--temp", 2, "--top-p", 1e-6).stdout == greedy
+
+
+def test_the_answer_is_no_longer_than_asked_for(
+    main: Callable[..., Result], scripted: Scripted
+) -> None:
+    result = main("--solution", scripted("hhhhhhhhhh"), "--max-tokens", 4)
+
+    assert result.stdout == "hhhh\n"
+    assert result.stderr.endswith("; ended by max tokens\n")
+
+
+@pytest.mark.parametrize("temp", [0, 1])
+def test_the_answer_ends_when_the_context_is_full(
+    main: Callable[..., Result], temp: float
+) -> None:
+    """A prompt of 101 tokens of 128 leaves 27, and a last one that nobody reads."""
+    prompt = "~" * 101
+
+    result = main("--raw", "--prompt", prompt, "--temp", temp, "--seed", 1)
+
+    assert result.exit_code == 0
+    assert re.search(
+        r"prompt: 101 tokens, .* answer: 28 tokens, .* ended by context\n",
+        result.stderr,
+    )
+
+
+def test_a_prompt_may_fill_the_context(main: Callable[..., Result]) -> None:
+    result = main("--raw", "--prompt", "~" * 128)
+
+    assert re.search(r"answer: 1 tokens; ended by context\n$", result.stderr)
+
+
+def test_a_prompt_longer_than_the_context_is_refused(
+    main: Callable[..., Result],
+) -> None:
+    result = main("--raw", "--prompt", "~" * 129)
+
+    assert result.exit_code == 2
+    assert result.stderr.endswith(
+        "\nmain: the prompt has 129 tokens, and the model sees no more than 128; "
+        "shorten it\n"
+    )
+
+
+def test_the_prompt_becomes_a_turn_of_a_chat(main: Callable[..., Result]) -> None:
+    """The template of the tiny checkpoint adds a beginning and an end."""
+    turn, bare = (
+        int(re.findall(r"prompt: (\d+)", main(*raw, "--max-tokens", 1).stderr)[0])
+        for raw in ([], ["--raw"])
+    )
+
+    assert turn > bare + 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prompt", " "], "--prompt: expected some text, got none"),
+        (["--temp", "-1"], "Invalid value for '--temp': -1.0 is not in the range x>=0"),
+        (["--loader", "week9"], "Invalid value for '--loader': 'week9' is not 'week1'"),
+        (["--modell", "x"], "No such option '--modell'."),
+        (["--model", "qwen2-0.5"], "qwen2-0.5: expected embedded, qwen2-0.5b, "),
+        (["--solution", "tiny_lm"], "there is no solution 'tiny_lm'"),
+    ],
+)
+def test_misuse_is_told_in_one_line(
+    main: Callable[..., Result], arguments: list[str], message: str
+) -> None:
+    result = main(*arguments)
+
+    line = result.stderr.splitlines()[-1]
+    assert line.startswith(f"main: {message}")
+    assert result.stdout == ""
+    assert result.exit_code == 2
+
+
+def test_help_is_for_a_newcomer(main: Callable[..., Result]) -> None:
+    result = main("--help")
+
+    assert result.exit_code == 0
+    assert "yours with --solution tiny_llm" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "task"),
+    [
+        ([], [], "week 1, day 5, task 3"),
+        (["generate.py"], [], "week 1, day 6, task 1"),
+        (["basics.py"], [], "week 1, day 1, task 2"),
+        (["sampler.py"], ["--temp", "0.7"], "week 1, day 7, task 1"),
+    ],
+)
+def test_an_unfinished_task_is_named_in_one_line(
+    main: Callable[..., Result],
+    solution: Path,
+    files: list[str],
+    arguments: list[str],
+    task: str,
+) -> None:
+    stub(solution, *files)
+
+    result = main("--solution", solution, "--max-tokens", 3, *arguments)
+
+    line = result.stderr.splitlines()[-1]
+    week, day, number = re.findall(r"\d", task)
+    assert line.startswith(f"main: {task} is not started")
+    assert f"`pdm run test --week {week} --day {day} -- -k task_{number}`" in line
+    assert result.stdout == ""
+    assert result.exit_code == 1
+
+
+def test_without_a_sampler_the_likeliest_token_is_taken(
+    main: Callable[..., Result], tiny_checkpoint: Path, tmp_path: Path, solution: Path
+) -> None:
+    """A learner has a loop on day 6, and a sampler on day 7."""
+    checkpoint = shutil.copytree(tiny_checkpoint, tmp_path / "recommends-sampling")
+    recommended = '{"do_sample": true, "temperature": 5.0}'
+    (checkpoint / "generation_config.json").write_text(recommended)
+    stub(solution, "sampler.py")
+
+    result = main("--model", checkpoint, "--solution", solution, "--max-tokens", 9)
+
+    assert result.exit_code == 0
+    assert result.stdout == main("--max-tokens", 9).stdout
+
+
+def change(solution: Path, file: str, old: str, new: str) -> None:
+    """Replace a line of a solution."""
+    text = (solution / file).read_text()
+    assert old in text
+    (solution / file).write_text(text.replace(old, new))
+
+
+def test_an_error_in_the_solution_shows_only_its_own_lines(
+    main: Callable[..., Result], solution: Path
+) -> None:
+    change(solution, "layer_norm.py", "wide = x.astype(mx.float32)", "wide = x @ x")
+
+    result = main("--solution", solution)
+
+    files = re.findall(r'File "(.*)", line', result.stderr)
+    assert files[0] == str(solution / "generate.py")
+    assert files[-1] == str(solution / "layer_norm.py")
+    assert {Path(file).parent for file in files} == {solution}
+    assert "wide = x @ x" in result.stderr
+    assert "ValueError: [matmul]" in result.stderr.splitlines()[-1]
+    assert result.exit_code == 1
+
+
+def test_a_file_that_cannot_be_imported_is_told_in_one_line(
+    main: Callable[..., Result], solution: Path
+) -> None:
+    change(solution, "attention.py", "import mlx.core as mx", "import mlx.core as")
+
+    result = main("--solution", solution)
+
+    _, line = result.stderr.splitlines()
+    assert line.startswith("main: qwen2_week1.py cannot be imported: SyntaxError")
+    assert result.exit_code == 1
+
+
+def test_a_loop_that_does_not_stop_at_the_end_token_is_stopped(
+    main: Callable[..., Result], solution: Path
+) -> None:
+    change(solution, "generate.py", "in tokenizer.eos_token_ids", "is None")
+
+    result = main("--solution", solution, "--max-tokens", 5)
+
+    assert result.stderr.splitlines()[-1] == (
+        "main: the generation loop goes on after the end token; it has to stop at the "
+        "tokenizer's eos_token_id"
+    )
+    assert result.exit_code == 1
+
+
+def test_a_loop_that_leaves_its_line_open_does_not_spoil_the_next(
+    main: Callable[..., Result], scripted: Scripted
+) -> None:
+    solution = scripted("the owl")
+    change(solution, "generate.py", "print(detokenizer.last_segment, flush=True)", "")
+
+    assert main("--solution", solution).stdout == "the owl\n"
