@@ -46,6 +46,15 @@ def test_a_pipe_gets_answers_and_nothing_else(
     assert result.exit_code == 0
 
 
+def test_an_answer_that_is_cut_off_says_so(
+    chat: Callable[..., Result], scripted: Scripted
+) -> None:
+    result = chat("hello\n", "--solution", scripted("hhhhhh"), "--max-tokens", 3)
+
+    assert result.stdout == "hhh\n"
+    assert result.stderr == "(ended by max tokens)\n"
+
+
 @pytest.fixture
 def engine(tiny_checkpoint: Path, scripted: Scripted) -> Engine:
     """Return an engine that answers every question with "the owl"."""

@@ -216,6 +216,15 @@ BAD_CHECKPOINTS = {
         write("tokenizer.json", "{}"),
         "{folder}/tokenizer.json: expected a tokenizer, got KeyError('added_tokens')",
     ),
+    "sampling of nonsense": (
+        write("generation_config.json", '{"do_sample": true, "temperature": "hot"}'),
+        "{folder}/generation_config.json: expected numbers, got could not convert "
+        "string to float: 'hot'",
+    ),
+    "a format that mlx_lm refuses": (
+        write("hf_quant_config.json", '{"quant_method": "modelopt", "quant_algo": 8}'),
+        "{folder}: mlx_lm: Unsupported modelopt quant_algo: 8",
+    ),
     "no end token": (
         write("tokenizer_config.json", '{"eos_token": null}'),
         "{folder}/tokenizer_config.json: expected an eos_token, got none",

@@ -47,7 +47,7 @@ def test_the_answer_is_on_stdout_and_the_speeds_on_stderr(
     assert result.stdout == "the owl and the fox\n"
     assert re.fullmatch(
         r"> hello\n"
-        r"prompt: \d+ tokens, \d+ tokens/s; answer: \d+ tokens, \d+ tokens/s\n",
+        r"prompt: \d+ tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s\n",
         result.stderr,
     )
 
@@ -293,6 +293,19 @@ def test_a_loop_that_does_not_stop_at_the_end_token_is_stopped(
     assert result.stderr.splitlines()[-1] == (
         "main: the generation loop goes on after the end token; it has to stop at the "
         "tokenizer's eos_token_id"
+    )
+    assert result.exit_code == 1
+
+
+def test_a_loop_that_does_not_call_the_model_is_told_so(
+    main: Callable[..., Result], solution: Path
+) -> None:
+    change(solution, "generate.py", "while True:", "while False:")
+
+    result = main("--solution", solution)
+
+    assert result.stderr.splitlines()[-1] == (
+        "main: the generation loop does not call the model"
     )
     assert result.exit_code == 1
 

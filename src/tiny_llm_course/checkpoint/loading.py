@@ -38,12 +38,6 @@ class LoadedCheckpoint:
         """The number of tokens that the model can see, prompt and answer together."""
         return self.config["max_position_embeddings"]
 
-    @property
-    def end_token(self) -> int:
-        """The id of a token that ends a text."""
-        own = self.tokenizer.eos_token_id
-        return min(self.tokenizer.eos_token_ids) if own is None else own
-
     def chat_prompt(self, messages: list[dict[str, str]]) -> str:
         """Render `messages` with the chat template, up to where the answer begins.
 
@@ -88,7 +82,10 @@ def load(name: str = "embedded") -> LoadedCheckpoint:
     from mlx_lm.utils import load_model
 
     completed = {key: config[key] for key in ("rope_theta", "tie_word_embeddings")}
-    model, settings = load_model(folder, lazy=True, model_config=completed)
+    try:
+        model, settings = load_model(folder, lazy=True, model_config=completed)
+    except (KeyError, ValueError) as error:
+        raise CheckpointError(f"{folder}: mlx_lm: {error}") from error
     if mx.default_device() == mx.cpu:
         model.set_dtype(mx.float32)
     mx.eval(model.parameters())

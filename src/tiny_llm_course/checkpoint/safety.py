@@ -41,7 +41,7 @@ def refuse_code(folder: Path) -> None:
                     f"{path}: expected data only, got {key!r}, which asks to run code"
                 )
         for key, allowed in ALLOWED.items():
-            if content.get(key) not in {None, *allowed}:
+            if content.get(key) not in (None, *allowed):
                 raise CheckpointError(
                     f"{path}: expected {key} to be one of {', '.join(allowed)}, "
                     f"got {content[key]!r}"

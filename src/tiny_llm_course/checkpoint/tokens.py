@@ -25,12 +25,18 @@ class SamplingDefaults:
 
 def read_sampling(folder: Path) -> SamplingDefaults:
     """Read `generation_config.json`. A model that has none decodes greedily."""
-    stored = read_optional(folder / "generation_config.json")
+    path = folder / "generation_config.json"
+    stored = read_optional(path)
     if not stored.get("do_sample"):
         return SamplingDefaults()
-    return SamplingDefaults(
-        stored.get("temperature", 1.0), stored.get("top_p", 1.0), stored.get("top_k", 0)
-    )
+    try:
+        return SamplingDefaults(
+            temp=float(stored.get("temperature", 1)),
+            top_p=float(stored.get("top_p", 1)),
+            top_k=int(stored.get("top_k", 0)),
+        )
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{path}: expected numbers, got {error}") from error
 
 
 def load_tokenizer(
@@ -65,7 +71,7 @@ def load_tokenizer(
             f"{path}: expected ids below the model's vocab_size {vocab_size}, "
             f"got {last_id}"
         )
-    if not tokenizer.eos_token_ids:
+    if tokenizer.eos_token_id is None:
         raise CheckpointError(
             f"{folder / 'tokenizer_config.json'}: expected an eos_token, got none"
         )

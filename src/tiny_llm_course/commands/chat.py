@@ -60,9 +60,12 @@ def _answer(conversation: Conversation, question: str) -> None:
     """Print the answer to `question`, and say when the talk begins to be forgotten."""
     had_forgotten = conversation.num_forgotten > 0
     try:
-        conversation.ask(question)
+        answer = conversation.ask(question)
     except CourseError as error:
         click.echo(f"chat: {error}", err=True)
+        return
+    if answer.ended_by in {"max tokens", "context"}:
+        click.secho(f"(ended by {answer.ended_by})", dim=True, err=True)
     if conversation.num_forgotten and not had_forgotten:
         click.secho(
             "The talk is longer than the model's context: its beginning is forgotten.",

@@ -43,14 +43,20 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
 
 def _speeds(answer: Reply) -> str:
     """Say how fast the prompt was read and the answer written."""
-    num_tokens = 1 + answer.num_next_tokens
-    prompt_speed = answer.num_prompt_tokens / answer.prompt_s
     parts = [
-        f"prompt: {answer.num_prompt_tokens} tokens, {prompt_speed:.0f} tokens/s",
-        f"answer: {num_tokens} tokens",
+        f"prompt: {answer.num_prompt_tokens} tokens"
+        f"{_speed(answer.num_prompt_tokens, answer.prompt_s)}",
+        f"answer: {1 + answer.num_next_tokens} tokens"
+        f"{_speed(answer.num_next_tokens, answer.next_s)}",
     ]
-    if answer.num_next_tokens:
-        parts[-1] += f", {answer.num_next_tokens / answer.next_s:.0f} tokens/s"
     if answer.ended_by != "end token":
         parts.append(f"ended by {answer.ended_by}")
     return "; ".join(parts)
+
+
+def _speed(num_tokens: int, time_s: float) -> str:
+    """Say how fast tokens went by, if any did."""
+    if num_tokens == 0:
+        return ""
+    speed = num_tokens / time_s
+    return f", {speed:.0f} tokens/s" if speed >= 10 else f", {speed:.1f} tokens/s"

@@ -28,6 +28,7 @@ class MeteredModel:
         self._end_token = end_token
         self._limit = limit
         self._vocab_size = 0
+        self._made_at_s = time.perf_counter()
         self._called_at_s: list[float] = []
         self.ids = mx.array([], mx.int32)
 
@@ -39,7 +40,7 @@ class MeteredModel:
             logits = self._model(inputs)
             self._vocab_size = logits.shape[-1]
             return logits
-        if len(self._called_at_s) > self._limit + 1:
+        if self.num_calls > self._limit + 1:
             raise SolutionError(
                 "the generation loop goes on after the end token; it has to stop at "
                 "the tokenizer's eos_token_id"
@@ -49,16 +50,21 @@ class MeteredModel:
         return mx.broadcast_to(logits, (*inputs.shape, self._vocab_size))
 
     @property
+    def num_calls(self) -> int:
+        """How often the loop has asked for a token."""
+        return len(self._called_at_s)
+
+    @property
     def is_over(self) -> bool:
         """Whether the loop has had all its tokens."""
-        return len(self._called_at_s) > self._limit
+        return self.num_calls > self._limit
 
     def steps_s(self) -> list[float]:
-        """Return how long each token took, the last one up to now.
+        """Return how long each token took: the first since the start, the last to now.
 
         From call to call, because MLX computes when the sampler looks at the scores,
         not when the model is called.
         """
-        times_s = [*self._called_at_s, time.perf_counter()]
+        times_s = [self._made_at_s, *self._called_at_s[1:], time.perf_counter()]
         steps_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]
         return steps_s[: self._limit]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.running.blame import blame
+from tiny_llm_course.running.blame import SolutionError, blame
 from tiny_llm_course.running.engine import Engine
 from tiny_llm_course.running.meter import MeteredModel
 
@@ -52,11 +52,13 @@ def reply(engine: Engine, prompt: str) -> Reply:
             f"than {context}; shorten it"
         )
     limit = min(room, engine.max_tokens)
-    metered = MeteredModel(engine.model, engine.checkpoint.end_token, limit)
+    metered = MeteredModel(engine.model, tokenizer.eos_token_id, limit)
     ended_by = "end token"
     try:
         with complete_last_line(), blame(engine.solution):
             engine.generate(metered, tokenizer, prompt, engine.sampler)
+        if metered.num_calls == 0:
+            raise SolutionError("the generation loop does not call the model")
     except KeyboardInterrupt:
         ended_by = "interrupt"
     steps_s = metered.steps_s()
@@ -66,7 +68,7 @@ def reply(engine: Engine, prompt: str) -> Reply:
         tokenizer.decode(metered.ids[num_prompt_tokens:].tolist()),
         ended_by,
         num_prompt_tokens,
-        prompt_s=sum(steps_s[:1]),
+        prompt_s=steps_s[0],
         num_next_tokens=len(steps_s[1:]),
         next_s=sum(steps_s[1:]),
     )
