@@ -26,7 +26,7 @@ BLOCK = "qwen2_week1.Qwen2TransformerBlock"
 EMBEDDING = "embedding.Embedding"
 MODEL = "qwen2_week1.Qwen2ModelWeek1"
 
-IDS = mx.array([[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]])
+IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
 
 @each_dtype
@@ -141,10 +141,11 @@ def test_task_3_model_agrees_with_mlx_lm(grade: Grader) -> None:
     sizes, weights = embedded()
     model = mlx_model(sizes, weights)
 
-    call = Call(MODEL, (IDS,), build=(model,))
+    ids = mx.array(IDS)
+    call = Call(MODEL, (ids,), build=(model,))
 
     got = grade.run(call)
-    difference = mx.abs(got - model(IDS)).max().item()
+    difference = mx.abs(got - model(ids)).max().item()
     grade.assert_that(
         difference < 1e-3, call, f"differs from mlx_lm by up to {difference:.3g}"
     )
@@ -186,9 +187,10 @@ def _assert_model(
     """Run the model on `IDS`, and compare with `transformers`."""
     from tiny_llm_course.oracle import qwen2
 
-    call = Call(MODEL, (IDS,), build=(model,))
+    ids = mx.array(IDS)
+    call = Call(MODEL, (ids,), build=(model,))
 
-    grade.assert_close(call, qwen2.model(IDS, weights, sizes), dtype)
+    grade.assert_close(call, qwen2.model(ids, weights, sizes), dtype)
 
 
 def _dequantised(model: nn.Module) -> Weights:

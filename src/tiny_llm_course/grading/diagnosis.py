@@ -1,57 +1,64 @@
-"""Which known mistake explains a wrong output."""
+"""Which known mistake explains what a solution does."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import mlx.core as mx
-import numpy as np
-
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import Truth, is_close
-from tiny_llm_course.misconceptions.registry import Misconception, of_task
-from tiny_llm_course.syllabus import Address
+from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.specimens import Specimen
 
 
-def matching(
-    task: Address, call: Call, got: mx.array, truth: Truth
-) -> Iterator[Misconception]:
-    """Go through the misconceptions of a task that answer `call` with `got`.
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one test of a solution.
 
-    Two outputs are the same by the closeness that tells them from the truth.
+    Attributes:
+        trial: The test.
+        verdict: Why it failed. None if it passed.
+    """
+
+    trial: Trial
+    verdict: VerdictError | None
+
+
+def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Specimen]:
+    """Return the mistake that does what a solution did, on every test it was seen on.
+
+    Begin with the first failing test that any mistake explains, by failing it in the
+    same way; then let the other tests, failed and passed, tell those apart that remain.
 
     Args:
-        task: Whose misconceptions to try.
-        call: What was answered wrongly.
-        got: The wrong answer.
-        truth: The right one.
+        outcomes: Of all tests of one task.
+        known: The mistakes that may be named.
+
+    Returns:
+        One mistake, several that no test tells apart, or none.
     """
-    for one in of_task(task):
-        output = _answer(one, call)
-        if not isinstance(output, mx.array) or output.dtype != got.dtype:
-            continue
-        as_truth = Truth(_exact(output), _scale(truth, output))
-        if got.shape == output.shape and is_close(got, as_truth):
-            yield one
+    failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
+    passed = [one for one in outcomes if not one.verdict]
+    for position, outcome in enumerate(failed):
+        candidates = [one for one in known if _does_the_same(one, outcome)]
+        if candidates:
+            return _narrowed(candidates, [*failed[position + 1 :], *passed])
+    return []
 
 
-def _answer(one: Misconception, call: Call) -> Any:  # noqa: ANN401 - whatever it returns
-    """Run a misconception on the input of `call`. It may fail on it."""
-    try:
-        output = call.run(one.as_solution())
-        if isinstance(output, mx.array):
-            mx.eval(output)
-    except Exception:  # noqa: BLE001 - a wrong solution may raise anything
-        return None
-    return output
+def _narrowed(
+    candidates: list[Specimen], outcomes: Sequence[Outcome]
+) -> list[Specimen]:
+    """Drop the candidates that other tests contradict, until one is left."""
+    for outcome in outcomes:
+        if len(candidates) == 1:
+            break
+        agreeing = [one for one in candidates if _does_the_same(one, outcome)]
+        candidates = agreeing or candidates
+    return candidates
 
 
-def _exact(output: mx.array) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return an array in float64, which numpy has for every dtype of MLX."""
-    return np.array(output.astype(mx.float32), dtype=np.float64)
-
-
-def _scale(truth: Truth, output: mx.array) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the scale of the truth, or of the output if that has another shape."""
-    if truth.value.shape == output.shape:
-        return truth.scale
-    return np.abs(_exact(output)).max(initial=0.0, keepdims=True)
+def _does_the_same(one: Specimen, outcome: Outcome) -> bool:
+    """Tell whether a mistake passes or fails a test just as the solution did."""
+    verdict = outcome.trial.run(one.as_solution())
+    if outcome.verdict is None or verdict is None:
+        return outcome.verdict is verdict
+    evidence = verdict.evidence
+    return evidence is not None and evidence.matches(outcome.verdict.evidence)

@@ -1,7 +1,6 @@
 """Runs a solution on a test's input and judges what comes out."""
 
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +9,19 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.call import Call, dtype_name
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.call import Call, dtype_name, show
 from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, units_off
-from tiny_llm_course.grading.diagnosis import matching
 from tiny_llm_course.grading.verdict import (
+    ArrayEvidence,
     BrokenError,
     NotStartedError,
+    SharesEvidence,
     StepLimitError,
+    TextEvidence,
     WrongError,
 )
 from tiny_llm_course.solution import BrokenFileError, Solution
-from tiny_llm_course.syllabus import Address
 from tiny_llm_course.unsolved import Unsolved
 
 
@@ -30,73 +31,53 @@ class Grader:
 
     Attributes:
         solution: Whose names are called.
-        task: What the test belongs to, and so whose mistakes to look for.
     """
 
     solution: Solution
-    task: Address
 
     def run(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and fail the test when it raises or changes its arguments."""
         arrays = call.arrays()
         before = [mx.array(array) for array in arrays]
         mx.eval(arrays, before)
-        output = self.attempt(call, lambda: _evaluated(call.run(self.solution)))
+        output = self._attempt(call)
         for was, array in zip(before, arrays, strict=True):
-            if was.shape != array.shape or not mx.array_equal(
-                was, array, equal_nan=True
-            ):
-                raise WrongError(
-                    f"{call}\n  changed its argument {dtype_name(was.dtype)}"
-                    f"{list(was.shape)} in place; work on a copy"
-                )
+            if not _identical(was, array):
+                message = say("grading.changed_in_place", call=call, array=show(was))
+                raise WrongError(message, TextEvidence("changed in place"))
         return output
-
-    def attempt(self, call: Call, action: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do `action`, and turn what it raises into a verdict on the solution."""
-        try:
-            return action()
-        except Unsolved as error:
-            raise NotStartedError(str(error)) from None
-        except (BrokenFileError, StepLimitError) as error:
-            raise BrokenError(str(error)) from None
-        except Exception as error:  # noqa: BLE001 - it is the learner's, and shown
-            frames = own_frames(error, self.solution.folder)
-            raise BrokenError(
-                f"{call}\n  raised {type(error).__name__}: {error}\n{frames}"
-            ) from None
 
     def assert_close(self, call: Call, truth: Truth, dtype: mx.Dtype) -> None:
         """Fail unless `call` returns an array of `dtype` that is close to `truth`."""
         got = self.run(call)
         if not isinstance(got, mx.array):
-            raise WrongError(
-                f"{call}\n  expected an mx.array, got {type(got).__name__}"
-            )
+            kind = type(got).__name__
+            message = say("grading.not_an_array", call=call, got=kind)
+            raise WrongError(message, TextEvidence(kind))
         if got.shape != truth.value.shape:
-            raise WrongError(
-                f"{call}\n  expected shape {truth.value.shape}, got {got.shape}"
-            )
+            names = {"expected": truth.value.shape, "got": got.shape}
+            message = say("grading.wrong_shape", call=call, **names)
+            raise WrongError(message, ArrayEvidence(got))
         if got.dtype != dtype:
-            raise WrongError(
-                f"{call}\n  expected dtype {dtype_name(dtype)}, got "
-                f"{dtype_name(got.dtype)}"
-            )
+            names = {"expected": dtype_name(dtype), "got": dtype_name(got.dtype)}
+            message = say("grading.wrong_dtype", call=call, **names)
+            raise WrongError(message, ArrayEvidence(got, truth.scale))
         if not is_close(got, truth):
-            known = matching(self.task, call, got, truth)
-            says = "".join(f"\n  {one.says}" for one in known)
-            raise WrongError(f"{call}\n{worst_entry(got, truth)}{says}")
+            message = _far_off(call, got, truth)
+            raise WrongError(message, ArrayEvidence(got, truth.scale))
 
     def assert_equal(self, call: Call, expected: Any) -> None:  # noqa: ANN401
         """Fail unless `call` returns exactly `expected`."""
         got = self.run(call)
         if got != expected:
-            raise WrongError(f"{call}\n  expected {expected!r}\n  got      {got!r}")
+            message = say("grading.not_equal", call=call, expected=expected, got=got)
+            raise WrongError(message, TextEvidence(got))
 
     def assert_that(self, claim: bool, call: Call, complaint: str) -> None:
         """Fail with `complaint` about `call` unless `claim` is true."""
         if not claim:
-            raise WrongError(f"{call}\n  {complaint}")
+            message = say("grading.complaint", call=call, complaint=complaint)
+            raise WrongError(message, TextEvidence(complaint))
 
     def assert_drawn(self, call: Call, shares: NDArray[np.float64]) -> None:
         """Fail unless the ids that `call` returns fall on the tokens as expected.
@@ -109,38 +90,45 @@ class Grader:
             shares: The probability of each token in each row.
         """
         drawn = np.array(self.run(call))
-        num_rows, num_tokens = shares.shape
         num_ids = call.arrays()[0].shape[0]
         if drawn.shape != (num_ids,):
-            raise WrongError(
-                f"{call}\n  expected {num_ids} ids, got shape {drawn.shape}"
+            names = {"expected": num_ids, "got": drawn.shape}
+            message = say("grading.wrong_number_of_ids", call=call, **names)
+            raise WrongError(message, TextEvidence(drawn.shape))
+        got = _shares(drawn.astype(np.int64), shares.shape)
+        num_draws = num_ids // len(shares)
+        spread = np.sqrt(shares * (1 - shares) / num_draws)
+        wrong_rows = np.any(np.abs(got - shares) > 5 * spread, axis=-1)
+        if wrong_rows.any():
+            row = int(np.argmax(wrong_rows))
+            message = say(
+                "grading.wrong_shares",
+                call=call,
+                row=row,
+                expected=np.round(shares[row], 3).tolist(),
+                got=np.round(got[row], 3).tolist(),
+                num_draws=num_draws,
             )
-        ids = drawn.astype(np.int64).reshape(-1, num_rows)
-        for row, expected in enumerate(shares):
-            counts = np.bincount(ids[:, row], minlength=num_tokens)
-            got = counts / len(ids)
-            spread = np.sqrt(expected * (1 - expected) / len(ids))
-            if np.any(np.abs(got - expected) > 5 * spread):
-                raise WrongError(
-                    f"{call}\n  row {row}: expected the tokens in shares of "
-                    f"{np.round(expected, 3).tolist()}\n  got "
-                    f"{np.round(got, 3).tolist()} in {len(ids)} draws"
-                )
+            own_spread = np.sqrt(got * (1 - got) / num_draws)
+            raise WrongError(message, SharesEvidence(got, own_spread))
 
-
-def worst_entry(got: mx.array, truth: Truth) -> str:
-    """Show expected and got at the entry that is furthest off, and by how much."""
-    off = units_off(got, truth)
-    worst = np.unravel_index(int(np.argmax(off)), off.shape)
-    expected = truth.value[worst]
-    value = np.array(got.astype(mx.float32))[worst]
-    place = list(map(int, worst))
-    wrong = int(np.sum(off > ALLOWED_UNITS))
-    return (
-        f"  at {place}: expected {expected:.6g}, got {value:.6g}, "
-        f"{off[worst]:.3g} units of {dtype_name(got.dtype)} off "
-        f"({ALLOWED_UNITS:g} allowed); {wrong} of {off.size} entries are wrong"
-    )
+    def _attempt(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
+        """Run `call`, and turn what it raises into a verdict on the solution."""
+        try:
+            output = call.run(self.solution)
+            # MLX is lazy: what has been put off fails here, or else in our own code.
+            if isinstance(output, mx.array):
+                mx.eval(output)
+        except Unsolved as error:
+            raise NotStartedError(str(error)) from None
+        except (BrokenFileError, StepLimitError) as error:
+            raise BrokenError(str(error), TextEvidence(str(error))) from None
+        except Exception as error:  # noqa: BLE001 - it is the learner's, and shown
+            text = f"{type(error).__name__}: {error}"
+            frames = own_frames(error, self.solution.folder)
+            message = say("grading.raised", call=call, error=text, frames=frames)
+            raise BrokenError(message, TextEvidence(text)) from None
+        return output
 
 
 def own_frames(error: BaseException, folder: Path) -> str:
@@ -154,8 +142,37 @@ def own_frames(error: BaseException, folder: Path) -> str:
     )
 
 
-def _evaluated(output: Any) -> Any:  # noqa: ANN401 - what a solution returns
-    """Compute what MLX has put off, so that errors appear here."""
-    if isinstance(output, mx.array):
-        mx.eval(output)
-    return output
+def _identical(a: mx.array, b: mx.array) -> bool:
+    """Tell whether two arrays have one shape and the same entries, NaN included."""
+    return a.shape == b.shape and bool(mx.array_equal(a, b, equal_nan=True))
+
+
+def _far_off(call: Call, got: mx.array, truth: Truth) -> str:
+    """Show expected and got at the entry that is furthest off, and by how much."""
+    off = units_off(got, truth)
+    worst = np.unravel_index(int(np.argmax(off)), off.shape)
+    return say(
+        "grading.far_off",
+        call=call,
+        place=list(map(int, worst)),
+        expected=truth.value[worst],
+        got=np.array(got.astype(mx.float32))[worst],
+        units=off[worst],
+        dtype=dtype_name(got.dtype),
+        allowed=ALLOWED_UNITS,
+        num_wrong=int(np.sum(off > ALLOWED_UNITS)),
+        num_entries=off.size,
+    )
+
+
+def _shares(ids: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return the share of each token among the ids of each row.
+
+    Args:
+        ids: Token ids, the rows taking turns.
+        shape: Number of rows, number of tokens.
+    """
+    num_rows, num_tokens = shape
+    turns = ids.reshape(-1, num_rows)
+    counts = [np.bincount(row, minlength=num_tokens) for row in turns.T]
+    return np.array(counts) / len(turns)

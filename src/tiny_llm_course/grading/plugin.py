@@ -17,17 +17,24 @@ from jaxtyping import install_import_hook
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results, shapes
+from tiny_llm_course.grading.diagnosis import Outcome, explain
 from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.proof import append_score, score
+from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Address
 
 DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) else [])]
 
+OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
+"""What came of every graded test of this run, by task."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--solution` and `--results`."""
+    """Add `--solution`, `--results` and `--scores`."""
     parser.addoption(
         "--solution",
         default="tiny_llm",
@@ -40,6 +47,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="write what comes of each graded test here, and skip those already there",
     )
+    parser.addoption(
+        "--scores",
+        type=Path,
+        metavar="FILE",
+        help="run each test on all known solutions, and write what comes of it here",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start without outcomes."""
+    config.stash[OUTCOMES] = {}
 
 
 @pytest.fixture(scope="session")
@@ -59,24 +77,19 @@ def solution(request: pytest.FixtureRequest) -> Solution:
 
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
-def device(request: pytest.FixtureRequest) -> Iterator[mx.DeviceType]:
-    """Run the test on every device that MLX offers here."""
-    usual = mx.default_device()
-    mx.set_default_device(request.param)
-    yield request.param
-    mx.set_default_device(usual)
+def device(request: pytest.FixtureRequest) -> mx.DeviceType:
+    """Give the test each device that MLX offers here."""
+    return request.param
 
 
 @pytest.fixture
-def grade(
-    request: pytest.FixtureRequest, solution: Solution, device: mx.DeviceType
-) -> Grader:
+def grade(solution: Solution, device: mx.DeviceType) -> Iterator[Grader]:
     """Judge the solution under test on one device."""
-    del device
+    usual = mx.default_device()
+    mx.set_default_device(device)
     mx.random.seed(0)
-    task = task_of(request.node)
-    assert task is not None, "a graded test is named test_task_N_... in a day's file"
-    return Grader(solution, task)
+    yield Grader(solution)
+    mx.set_default_device(usual)
 
 
 def task_of(item: pytest.Item) -> Address | None:
@@ -91,7 +104,7 @@ def pytest_collection_modifyitems(
     """Leave out the tests that have a result from an earlier process."""
     path = config.getoption("--results")
     if path:
-        known = results.read(path)
+        known = results.read(path).tests
         items[:] = [item for item in items if item.nodeid not in known]
 
 
@@ -100,6 +113,32 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task:
         results.append(path, results.Result(str(task), item.nodeid))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(
+    pyfuncitem: pytest.Function,
+) -> Generator[None, object, object]:
+    """Keep what comes of a graded test, and how to run it again."""
+    task = task_of(pyfuncitem)
+    verdict: VerdictError | None = None
+    try:
+        return (yield)
+    except VerdictError as error:
+        verdict = error
+        raise
+    finally:
+        if task:
+            outcome = Outcome(_trial(pyfuncitem, task), verdict)
+            pyfuncitem.config.stash[OUTCOMES].setdefault(task, []).append(outcome)
+
+
+def _trial(item: pytest.Function, task: Address) -> Trial:
+    """Take a test out of pytest, with all its arguments but the grader."""
+    arguments = dict(item.callspec.params)
+    device = arguments.pop("device")
+    assert isinstance(device, mx.DeviceType)
+    return Trial(task, item.nodeid, item.obj, arguments, device)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -118,3 +157,37 @@ def pytest_runtest_makereport(
         message = str(verdict) if verdict else ""
         results.append(path, results.Result(str(task), item.nodeid, status, message))
     return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Find the mistakes behind the failures, and write them down."""
+    path = session.config.getoption("--results")
+    if path:
+        for explanation in explanations(session.config):
+            results.append(path, explanation)
+    path = session.config.getoption("--scores")
+    if path:
+        for task, outcomes in session.config.stash[OUTCOMES].items():
+            append_score(path, score(task, [outcome.trial for outcome in outcomes]))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say under pytest's own report what is behind the failures."""
+    if config.getoption("--results"):
+        return
+    for explanation in explanations(config):
+        terminalreporter.section(f"{explanation.task}")
+        terminalreporter.line("\n".join(explanation.sentences))
+
+
+def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
+    """Name the known mistake behind each task that failed, where there is one."""
+    for task, outcomes in config.stash[OUTCOMES].items():
+        if any(outcome.verdict for outcome in outcomes):
+            found = explain(outcomes, misconceptions(task))
+            if found:
+                yield results.Explanation(
+                    str(task), [one.name for one in found], [one.says for one in found]
+                )

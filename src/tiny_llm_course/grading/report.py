@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from tiny_llm_course.grading.results import NOT_STARTED, PASSED, Result
+from tiny_llm_course.grading.results import NOT_STARTED, PASSED, Result, Results
 from tiny_llm_course.syllabus import Day, Task
 
 _STYLES = {"done": "green", "wrong": "bold red", "not started": "yellow"}
@@ -19,10 +19,12 @@ class TaskReport:
     Attributes:
         task: The task.
         results: Those of its tests that ran.
+        sentences: What explains its failures, as far as that is known.
     """
 
     task: Task
     results: tuple[Result, ...]
+    sentences: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -38,14 +40,18 @@ class TaskReport:
         return [result for result in self.results if result.status != PASSED]
 
 
-def task_reports(days: Sequence[Day], results: Sequence[Result]) -> list[TaskReport]:
+def task_reports(days: Sequence[Day], results: Results) -> list[TaskReport]:
     """Sort results by task. A task of which no test ran is left out."""
-    reports = [
-        TaskReport(task, tuple(one for one in results if one.task == str(task.address)))
-        for day in days
-        for task in day.tasks
-    ]
+    reports = [_task_report(task, results) for day in days for task in day.tasks]
     return [report for report in reports if report.results]
+
+
+def _task_report(task: Task, results: Results) -> TaskReport:
+    """Collect what is known about one task."""
+    address = str(task.address)
+    own = tuple(one for one in results.tests.values() if one.task == address)
+    explanation = results.explanations.get(address)
+    return TaskReport(task, own, tuple(explanation.sentences if explanation else ()))
 
 
 def print_report(
@@ -66,6 +72,8 @@ def print_report(
             console.print()
             console.print(Text(f"{report.task.address}: wrong", style="bold red"))
             console.print(Text(report.failures[0].message))
+            for sentence in report.sentences:
+                console.print(Text(sentence, style="bold"))
     console.print()
     console.print(Text(_closing(reports)))
 

@@ -1,7 +1,6 @@
 """What came out of each test, written line by line so that a crash loses nothing."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,20 +26,49 @@ class Result:
     message: str = ""
 
 
-def append(path: Path, result: Result) -> None:
+@dataclass(frozen=True)
+class Explanation:
+    """What known mistake a task shows.
+
+    Attributes:
+        task: The address of the task, as text.
+        names: The mistake, or those that no test tells apart.
+        sentences: What its author reads, one for each name.
+    """
+
+    task: str
+    names: list[str]
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a run has written down.
+
+    Attributes:
+        tests: The last result of every test, in the order in which they ran.
+        explanations: By the address of the task.
+    """
+
+    tests: dict[str, Result]
+    explanations: dict[str, Explanation]
+
+
+def append(path: Path, entry: Result | Explanation) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(result)) + "\n")
+        file.write(json.dumps(asdict(entry)) + "\n")
 
 
-def read(path: Path) -> dict[str, Result]:
-    """Return the last result of every test, in the order in which they ran."""
-    return {result.test: result for result in _lines(path)}
-
-
-def _lines(path: Path) -> Iterator[Result]:
-    """Go through the results of a file. A test has one line when it starts."""
+def read(path: Path) -> Results:
+    """Read what has been written so far. A test has a line when it starts, too."""
+    found = Results({}, {})
     if not path.exists():
-        return
+        return found
     for line in path.read_text(encoding="utf-8").splitlines():
-        yield Result(**json.loads(line))
+        entry = json.loads(line)
+        if "names" in entry:
+            found.explanations[entry["task"]] = Explanation(**entry)
+        else:
+            found.tests[entry["test"]] = Result(**entry)
+    return found

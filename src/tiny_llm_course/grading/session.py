@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading.results import WRONG, Result, append, read
+from tiny_llm_course.grading.results import WRONG, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
 from tiny_llm_course.syllabus import Day
 
@@ -25,8 +26,8 @@ def grade(
     solution: str,
     pytest_args: Sequence[str] = (),
     silence_limit_s: float = SILENCE_LIMIT_S,
-) -> list[Result]:
-    """Run the tests of some days, and return what came of each.
+) -> Results:
+    """Run the tests of some days, and return what came of them.
 
     A test that ends the interpreter, or that does not end, counts as wrong, and the
     tests behind it run in a new process.
@@ -46,7 +47,7 @@ def grade(
         command += ["--results", str(path)]
         while _unfinished(command, path, silence_limit_s):
             pass
-        return list(read(path).values())
+        return read(path)
 
 
 def pytest_command(
@@ -74,12 +75,12 @@ def _unfinished(command: list[str], path: Path, silence_limit_s: float) -> bool:
             process.kill()
         output.seek(0)
         said = output.read()
-    running = [result for result in read(path).values() if not result.status]
+    running = [result for result in read(path).tests.values() if not result.status]
     if running:
         reason = _reason(process.returncode, silence_limit_s if hangs else None)
         append(path, replace(running[-1], status=WRONG, message=reason))
         return True
-    if process.returncode == NO_TESTS_COLLECTED and not read(path):
+    if process.returncode == NO_TESTS_COLLECTED and not read(path).tests:
         raise CourseError(
             "no test matches; leave out -k, or see `pdm run test -- --co`"
         )
@@ -105,7 +106,6 @@ def _wait(process: subprocess.Popen[bytes], path: Path, silence_limit_s: float) 
 def _reason(code: int, silence_limit_s: float | None) -> str:
     """Say why a test has no result."""
     if silence_limit_s is not None:
-        return f"did not return within {silence_limit_s:g} seconds"
-    if code < 0:
-        return f"ended the Python interpreter ({signal.Signals(-code).name})"
-    return f"ended the Python interpreter (exit code {code})"
+        return say("grading.no_time", seconds=silence_limit_s)
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return say("grading.killed", how=how)

@@ -1,10 +1,73 @@
 """The ways in which a task is not done, each told in a few lines."""
 
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tiny_llm_course.grading.closeness import Truth, is_close
+
+
+@dataclass(frozen=True)
+class ArrayEvidence:
+    """A wrong array, and the scale on which it was judged."""
+
+    got: mx.array
+    scale: NDArray[np.float64] | None = None
+
+    def matches(self, other: object) -> bool:
+        """Tell whether another array is the same, by the closeness that judged it."""
+        if not isinstance(other, ArrayEvidence) or self.got.dtype != other.got.dtype:
+            return False
+        value = np.array(other.got.astype(mx.float32), dtype=np.float64)
+        scale = np.abs(value).max(initial=0.0) if self.scale is None else self.scale
+        return is_close(self.got, Truth(value, np.asarray(scale)))
+
+
+@dataclass(frozen=True)
+class SharesEvidence:
+    """Wrong shares of the tokens in many draws, and how far chance moves them."""
+
+    got: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def matches(self, other: object) -> bool:
+        """Tell whether other shares are the same, but for chance."""
+        if not isinstance(other, SharesEvidence) or self.got.shape != other.got.shape:
+            return False
+        off = np.abs(self.got - other.got)
+        return bool(np.all(off <= 5 * np.hypot(self.spread, other.spread)))
+
+
+@dataclass(frozen=True)
+class TextEvidence:
+    """Anything that is the same only when it is equal: a text, a count, an error."""
+
+    got: Any
+
+    def matches(self, other: object) -> bool:
+        """Tell whether the other is equal."""
+        return isinstance(other, TextEvidence) and bool(self.got == other.got)
+
+
+Evidence = ArrayEvidence | SharesEvidence | TextEvidence
+
 
 class VerdictError(Exception):
-    """What a graded test raises when it does not pass. Its text is for the learner."""
+    """What a graded test raises when it does not pass. Its text is for the learner.
+
+    Args:
+        message: What the learner reads.
+        evidence: What was seen, to compare with what known mistakes do.
+    """
 
     status = "wrong"
+
+    def __init__(self, message: str, evidence: Evidence | None = None) -> None:
+        super().__init__(message)
+        self.evidence = evidence
 
 
 class NotStartedError(VerdictError):

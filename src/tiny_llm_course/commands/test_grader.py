@@ -1,0 +1,81 @@
+"""`pdm run test-grader`: prove that the tests tell right from wrong."""
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import click
+
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.grading import session
+from tiny_llm_course.grading.proof import Score, read_scores
+from tiny_llm_course.syllabus import Day, select_days
+
+
+@click.command("test-grader", cls=CourseCommand)
+@click.option("--week", type=int, help="Only this week.")
+@click.option("--day", type=int, help="Only this day of the week.")
+def command(week: int | None, day: int | None) -> int:
+    """Run the tests on every known mistake and on every known right way.
+
+    Each mistake has to fail the tests of its task and get its own explanation, and
+    each right way has to pass them.
+    """
+    days = select_days(week, day)
+    scores = _measure(days)
+    for one in days:
+        own = [
+            score for score in scores if (score.task.week, score.task.day) == _at(one)
+        ]
+        click.echo(_line(f"week {one.week}, day {one.number}", own))
+    click.echo(_line("all together", scores))
+    for score in scores:
+        _print_misses(score)
+    return int(any(score.not_rejected or score.not_accepted for score in scores))
+
+
+def _measure(days: list[Day]) -> list[Score]:
+    """Run pytest on the reference, which then has the tests run on all else."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "scores.jsonl"
+        arguments = ["-q", "--scores", str(path), "-p", "no:cacheprovider"]
+        run = subprocess.run(
+            session.pytest_command(days, "tiny_llm_ref", arguments),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if run.returncode != 0:
+            raise CourseError(f"the reference does not pass: {run.stdout[-500:]}")
+        return read_scores(path)
+
+
+def _at(day: Day) -> tuple[int, int]:
+    """Return week and day."""
+    return day.week, day.number
+
+
+def _line(title: str, scores: list[Score]) -> str:
+    """Write how many mistakes are rejected and named, and right ways accepted."""
+    num_wrong = sum(score.num_wrong for score in scores)
+    num_right = sum(score.num_right for score in scores)
+    rejected = num_wrong - sum(len(score.not_rejected) for score in scores)
+    accepted = num_right - sum(len(score.not_accepted) for score in scores)
+    named = num_wrong - sum(len(score.not_named) for score in scores)
+    return (
+        f"{title:14}  mistakes rejected {rejected:3} of {num_wrong:3}, "
+        f"named {named:3} of {num_wrong:3};  "
+        f"right ways accepted {accepted:3} of {num_right:3}"
+    )
+
+
+def _print_misses(score: Score) -> None:
+    """Say what went otherwise than it should in one task."""
+    for name in score.not_rejected:
+        click.echo(f"{score.task}: {name} passes every test")
+    for name, failure in score.not_accepted:
+        click.echo(f"{score.task}: {name} is right, and fails\n{failure}")
+    for name, named in score.not_named:
+        if name not in score.not_rejected:
+            click.echo(f"{score.task}: {name} is taken for {named}")

@@ -1,0 +1,47 @@
+"""One graded test, ready to be run again on another solution."""
+
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import mlx.core as mx
+
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import Address
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A test function with its arguments, all but the grader.
+
+    Attributes:
+        task: The task that it grades.
+        test: The node id of the test.
+        function: The test.
+        arguments: By name. A graded test takes `grade` and values, no other fixture.
+        device: Where MLX computes meanwhile.
+    """
+
+    task: Address
+    test: str
+    function: Callable[..., None]
+    arguments: dict[str, Any]
+    device: mx.DeviceType
+
+    def run(self, solution: Solution) -> VerdictError | None:
+        """Run the test on a solution. Return its verdict, or None if it passes."""
+        usual = mx.default_device()
+        mx.set_default_device(self.device)
+        mx.random.seed(0)
+        try:
+            with redirect_stdout(StringIO()):
+                self.function(**self.arguments, grade=Grader(solution))
+        except VerdictError as verdict:
+            return verdict
+        finally:
+            mx.set_default_device(usual)
+        return None

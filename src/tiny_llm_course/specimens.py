@@ -1,0 +1,119 @@
+"""Known solutions of a task, wrong and right, which prove that the tests can tell."""
+
+import functools
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import Address, task_at
+
+_MARK = "__specimens__"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A way to write one public name, for one task: all else is the reference.
+
+    Attributes:
+        task: The task whose tests judge it.
+        symbol: The public name that it takes the place of.
+        implementation: The function or class.
+    """
+
+    task: Address
+    symbol: str
+    implementation: Any
+
+    @property
+    def name(self) -> str:
+        """The name of the function or class."""
+        return self.implementation.__name__
+
+    @property
+    def says(self) -> str:
+        """What a learner reads whose solution does what this wrong one does."""
+        day = f"week_{self.task.week}_day_{self.task.day}"
+        return say(f"{day}.misconceptions.{self.name}")
+
+    @property
+    def anchor(self) -> str:
+        """Where the book explains it."""
+        return f"{task_at(self.task).chapter}#{self.name.replace('_', '-')}"
+
+    def as_solution(self) -> Solution:
+        """Return the reference solution with this name replaced."""
+        return Overlay(self)
+
+
+class Overlay(Solution):
+    """The reference solution with one public name replaced.
+
+    Args:
+        specimen: What takes its place.
+    """
+
+    def __init__(self, specimen: Specimen) -> None:
+        self.folder = REFERENCE
+        self.package = REFERENCE.name
+        self._specimen = specimen
+
+    def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
+        """Return a public name, or what replaces it."""
+        if symbol == self._specimen.symbol:
+            return self._specimen.implementation
+        return super().get(symbol)
+
+
+def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
+    """Mark a function or class as a known solution.
+
+    Week and day are in the name of its module, right or wrong in that of its package.
+    The sentence that explains a wrong one stands in the catalogue, under its name.
+
+    Args:
+        *tasks: The tasks of that day that it belongs to.
+        symbol: The public name that it takes the place of.
+    """
+
+    def mark(implementation: T) -> T:
+        module = implementation.__module__.rsplit(".", 1)[-1]
+        found = [
+            Specimen(Address.parse(f"{module} {task}"), symbol, implementation)
+            for task in tasks
+        ]
+        setattr(implementation, _MARK, tuple(found))
+        return implementation
+
+    return mark
+
+
+def misconceptions(task: Address) -> tuple[Specimen, ...]:
+    """Return the known wrong solutions of a task, in the order of their module."""
+    return _of_task("misconceptions", task)
+
+
+def right_variants(task: Address) -> tuple[Specimen, ...]:
+    """Return other right solutions of a task, in the order of their module."""
+    return _of_task("right_variants", task)
+
+
+@functools.cache
+def _of_task(kind: str, task: Address) -> tuple[Specimen, ...]:
+    """Collect what a module of `kind` marks as belonging to a task."""
+    name = f"{__package__}.{kind}.week_{task.week}_day_{task.day}"
+    if not importlib.util.find_spec(name):
+        return ()
+    module = importlib.import_module(name)
+    marked: list[Specimen] = []
+    for member in vars(module).values():
+        # A subclass inherits the mark of its parent, which is not its own.
+        if getattr(member, "__module__", "") == name:
+            marked += vars(member).get(_MARK, ())
+    return tuple(one for one in marked if one.task == task)
