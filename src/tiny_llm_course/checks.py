@@ -71,6 +71,10 @@ STEPS = (
         call("tiny_llm_course.commands.test:command_refsol", "-v"),
     ),
     Step("the starter passes nothing", call("tiny_llm_course.checks:grade_starter")),
+    Step(
+        "every known mistake fails",
+        call("tiny_llm_course.commands.test_grader:command"),
+    ),
 )
 
 
@@ -93,7 +97,7 @@ def grade_starter() -> int:
 
     A test that passes on a stub would pass on anything.
     """
-    results = grade(select_days(None, None), "tiny_llm")
+    results = grade(select_days(None, None), "tiny_llm").tests.values()
     surprising = [result for result in results if result.status != NOT_STARTED]
     for result in surprising:
         print(f"{result.status}: {result.test}: {result.message}")
