@@ -3,8 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import mlx.core as mx
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading import symptoms
+from tiny_llm_course.grading.call import dtype_name
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.grading.verdict import ArrayEvidence, VerdictError
 from tiny_llm_course.specimens import Specimen
 
 
@@ -41,6 +46,35 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
         if candidates:
             return _narrowed(candidates, [*failed[position + 1 :], *passed])
     return []
+
+
+def describe(outcomes: Sequence[Outcome]) -> str | None:
+    """Say how the outputs of a solution are wrong, when no mistake explains them.
+
+    Args:
+        outcomes: Of all tests of one task.
+    """
+    dtypes = _dtypes_by_success(outcomes)
+    half = sorted(dtypes[False] - {"float32"})
+    if half and "float32" in dtypes[True] and "float32" not in dtypes[False]:
+        return say("symptoms.half_only", dtypes=" and ".join(half))
+    for outcome in outcomes:
+        evidence = outcome.verdict.evidence if outcome.verdict else None
+        if isinstance(evidence, ArrayEvidence):
+            pattern = symptoms.describe(evidence.got, evidence.truth)
+            if pattern:
+                return pattern
+    return None
+
+
+def _dtypes_by_success(outcomes: Sequence[Outcome]) -> dict[bool, set[str]]:
+    """Return the dtypes of the tests that passed, and of those that failed."""
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for outcome in outcomes:
+        dtype = outcome.trial.arguments.get("dtype")
+        if isinstance(dtype, mx.Dtype):
+            found[outcome.verdict is None].add(dtype_name(dtype))
+    return found
 
 
 def _narrowed(

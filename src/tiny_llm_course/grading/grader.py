@@ -57,14 +57,14 @@ class Grader:
         if got.shape != truth.value.shape:
             names = {"expected": truth.value.shape, "got": got.shape}
             message = say("grading.wrong_shape", call=call, **names)
-            raise WrongError(message, ArrayEvidence(got))
+            raise WrongError(message, ArrayEvidence(got, truth))
         if got.dtype != dtype:
             names = {"expected": dtype_name(dtype), "got": dtype_name(got.dtype)}
             message = say("grading.wrong_dtype", call=call, **names)
-            raise WrongError(message, ArrayEvidence(got, truth.scale))
+            raise WrongError(message, ArrayEvidence(got, truth))
         if not is_close(got, truth):
             message = _far_off(call, got, truth)
-            raise WrongError(message, ArrayEvidence(got, truth.scale))
+            raise WrongError(message, ArrayEvidence(got, truth))
 
     def assert_equal(self, call: Call, expected: Any) -> None:  # noqa: ANN401
         """Fail unless `call` returns exactly `expected`."""

@@ -17,7 +17,7 @@ from jaxtyping import install_import_hook
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results, shapes
-from tiny_llm_course.grading.diagnosis import Outcome, explain
+from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
 from tiny_llm_course.grading.trial import Trial
@@ -183,11 +183,12 @@ def pytest_terminal_summary(
 
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Name the known mistake behind each task that failed, where there is one."""
+    """Name the known mistake behind each task that failed, or describe the failure."""
     for task, outcomes in config.stash[OUTCOMES].items():
-        if any(outcome.verdict for outcome in outcomes):
-            found = explain(outcomes, misconceptions(task))
-            if found:
-                yield results.Explanation(
-                    str(task), [one.name for one in found], [one.says for one in found]
-                )
+        found = explain(outcomes, misconceptions(task))
+        sentences = [one.says for one in found]
+        if not found and (symptom := describe(outcomes)):
+            sentences = [symptom]
+        if sentences:
+            names = [one.name for one in found]
+            yield results.Explanation(str(task), names, sentences)

@@ -32,8 +32,8 @@ class Explanation:
 
     Attributes:
         task: The address of the task, as text.
-        names: The mistake, or those that no test tells apart.
-        sentences: What its author reads, one for each name.
+        names: The mistake, or those that no test tells apart. None if it is unknown.
+        sentences: What its author reads: one for each name, or how the output is wrong.
     """
 
     task: str

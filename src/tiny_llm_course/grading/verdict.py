@@ -12,17 +12,18 @@ from tiny_llm_course.grading.closeness import Truth, is_close
 
 @dataclass(frozen=True)
 class ArrayEvidence:
-    """A wrong array, and the scale on which it was judged."""
+    """A wrong array, and the truth by which it was judged."""
 
     got: mx.array
-    scale: NDArray[np.float64] | None = None
+    truth: Truth
 
     def matches(self, other: object) -> bool:
         """Tell whether another array is the same, by the closeness that judged it."""
         if not isinstance(other, ArrayEvidence) or self.got.dtype != other.got.dtype:
             return False
         value = np.array(other.got.astype(mx.float32), dtype=np.float64)
-        scale = np.abs(value).max(initial=0.0) if self.scale is None else self.scale
+        has_scale = value.shape == self.truth.value.shape
+        scale = self.truth.scale if has_scale else np.abs(value).max(initial=0.0)
         return is_close(self.got, Truth(value, np.asarray(scale)))
 
 

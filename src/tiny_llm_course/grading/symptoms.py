@@ -1,0 +1,82 @@
+"""How an output is wrong: what helps when no known mistake explains it."""
+
+from collections.abc import Iterator
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.closeness import (
+    ALLOWED_UNITS,
+    Truth,
+    is_close,
+    units_off,
+)
+
+Values = NDArray[np.float64]
+
+
+def describe(got: mx.array, truth: Truth) -> str | None:
+    """Say in one line how `got` differs from the truth, if there is a pattern.
+
+    Args:
+        got: A wrong output of the right shape.
+        truth: What it should be.
+    """
+    values = np.array(got.astype(mx.float32), dtype=np.float64)
+    if values.shape != truth.value.shape or values.size == 0:
+        return None
+    return next(_patterns(got, values, truth), None)
+
+
+def _patterns(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:
+    """Yield what is true of the whole array first, then where it is wrong."""
+    finite = np.isfinite(values) | (values == truth.value)
+    if not finite.all():
+        names = {"num": int((~finite).sum()), "total": values.size}
+        place = [int(one) for one in np.argwhere(~finite)[0]]
+        yield say("symptoms.not_finite", place=place, **names)
+        return
+    if not values.any():
+        yield say("symptoms.all_zero")
+    yield from _related(got, values, truth)
+    yield from _places(units_off(got, truth) > ALLOWED_UNITS)
+
+
+def _related(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:
+    """Yield a simple relation between all entries and the right ones."""
+    value = truth.value
+    largest = np.unravel_index(np.argmax(np.abs(value)), value.shape)
+    factor = values[largest] / value[largest] if value[largest] else 0.0
+    if factor and is_close(got, Truth(value * factor, truth.scale * abs(factor))):
+        yield say("symptoms.factor", factor=factor)
+    offset = float(np.median(values - value))
+    if is_close(got, Truth(value + offset, truth.scale + abs(offset))):
+        yield say("symptoms.offset", offset=offset)
+    largest_scale = np.broadcast_to(truth.scale, value.shape).max()
+    if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
+        swapped = Truth(value.swapaxes(-1, -2), np.asarray(largest_scale))
+        if is_close(got, swapped):
+            yield say("symptoms.swapped_axes")
+    in_order = mx.array(np.sort(values, axis=None)).astype(got.dtype)
+    if is_close(in_order, Truth(np.sort(value, axis=None), np.asarray(largest_scale))):
+        yield say("symptoms.other_order")
+
+
+def _places(wrong: NDArray[np.bool_]) -> Iterator[str]:
+    """Yield along which axis only a part of the entries is wrong."""
+    for axis, size in enumerate(wrong.shape):
+        others = tuple(one for one in range(wrong.ndim) if one != axis)
+        indices = np.flatnonzero(wrong.any(axis=others)).tolist()
+        if len(indices) == size or not indices:
+            continue
+        first, last = indices[0], indices[-1]
+        is_run = indices == list(range(first, last + 1))
+        if is_run and last == size - 1:
+            yield say("symptoms.from_index", index=first, axis=axis)
+        elif is_run and first == 0:
+            yield say("symptoms.up_to_index", index=last, axis=axis)
+        else:
+            shown = ", ".join(map(str, indices[:8])) + ", ..." * (len(indices) > 8)
+            yield say("symptoms.some_indices", indices=shown, axis=axis, size=size)
