@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import traceback
 import types
+from collections.abc import Generator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ class Solution:
 
     The folder's `__init__.py` is not run: it may import what is not here. Imports
     among the files work, relative and absolute, because the folder is registered
-    under its own name as a package that has nothing but a path.
+    under its own name as a package that has nothing but a path. "tiny_llm" stands for
+    the folder, too: that is how the files call it when they come out of a checkout.
 
     Args:
         folder: Where the files are.
@@ -36,11 +38,8 @@ class Solution:
     def __init__(self, folder: Path, package: str) -> None:
         self.folder = folder
         self.package = package
-        stand_in = types.ModuleType(package)
-        stand_in.__path__ = [str(folder)]
-        for name in [one for one in sys.modules if one.split(".")[0] == package]:
-            del sys.modules[name]
-        sys.modules[package] = stand_in
+        _withdraw({package})
+        sys.modules[package] = _bare_package(package, folder)
 
     def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
         """Return a public name such as "layer_norm.RMSNorm".
@@ -60,14 +59,22 @@ class Solution:
     def _import(self, file: str) -> types.ModuleType:
         """Import one file, telling its author where it breaks if it does."""
         try:
-            return importlib.import_module(f"{self.package}.{file}")
+            with _lent(self._other_names, self.folder):
+                return importlib.import_module(f"{self.package}.{file}")
         except Unsolved:
             raise
         except (Exception, SystemExit) as error:
+            said = error.msg if isinstance(error, SyntaxError) else error
             where = _own_line(error, self.folder)
             raise BrokenFileError(
-                f"{file}.py cannot be imported: {type(error).__name__}: {error}{where}"
+                f"{file}.py cannot be imported: {type(error).__name__}: {said}{where}"
             ) from error
+
+    @property
+    def _other_names(self) -> set[str]:
+        """What else the files may call their package, and mean themselves."""
+        own = {self.folder.name} & set(OUR_PACKAGES.values())
+        return ({OUR_PACKAGES["tiny_llm"]} | own) - {self.package}
 
 
 def load_solution(name: str) -> Solution:
@@ -97,10 +104,7 @@ def _find_folder(name: str) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder.resolve()
-    locations: list[str] = []
-    if all(part.isidentifier() for part in name.split(".")):
-        with contextlib.suppress(ImportError):
-            locations = _locations(importlib.util.find_spec(name))
+    locations = _locations(name)
     if not locations:
         raise CourseError(
             f"there is no solution {name!r}: neither a folder nor a package"
@@ -114,15 +118,51 @@ def _package_name(folder: Path) -> str:
     name = folder.name
     if not name.isidentifier():
         return "solution_under_test"
-    spec = importlib.util.find_spec(name)
-    places = [Path(place).resolve() for place in _locations(spec)]
-    is_free = spec is None or folder in places or name == OUR_PACKAGES["tiny_llm"]
+    places = [Path(place).resolve() for place in _locations(name)]
+    is_free = (
+        _spec(name, None) is None
+        or folder in places
+        or name == OUR_PACKAGES["tiny_llm"]
+    )
     return name if is_free else "solution_under_test"
 
 
-def _locations(spec: ModuleSpec | None) -> list[str]:
+def _locations(name: str) -> list[str]:
     """Return the folders of a package, none for anything else."""
+    parent, _, _ = name.rpartition(".")
+    spec = _spec(name, _locations(parent) if parent else None)
     return list(spec.submodule_search_locations or []) if spec else []
+
+
+def _spec(name: str, path: list[str] | None) -> ModuleSpec | None:
+    """Find a module as `import` would, but whatever is loaded under its name."""
+    found = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in found if spec), None)
+
+
+def _bare_package(name: str, folder: Path) -> types.ModuleType:
+    """Make a package that consists of a path."""
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [str(folder)]
+    return importlib.util.module_from_spec(spec)
+
+
+@contextlib.contextmanager
+def _lent(names: set[str], folder: Path) -> Generator[None]:
+    """Let the names of other packages stand for `folder` for a while."""
+    owned = _withdraw(names)
+    sys.modules.update({name: _bare_package(name, folder) for name in names})
+    try:
+        yield
+    finally:
+        _withdraw(names)
+        sys.modules.update(owned)
+
+
+def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
+    """Take packages and what is in them off the list of imported modules."""
+    listed = [name for name in sys.modules if name.split(".")[0] in packages]
+    return {name: sys.modules.pop(name) for name in listed}
 
 
 def _not_started(symbol: str, reason: str) -> str:
