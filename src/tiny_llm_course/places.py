@@ -1,9 +1,60 @@
-"""Where things lie in a checkout of the course."""
+"""Where things lie in a checkout of the course.
 
+It is the checkout that this file belongs to, unless the environment variable
+TINY_LLM_HOME names the root of another one. With it, and with the `src` of that one on
+PYTHONPATH, the commands can be tried on a copy.
+"""
+
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-STARTER = ROOT / "src" / "tiny_llm"
-REFERENCE = ROOT / "src" / "tiny_llm_ref"
-TESTS = ROOT / "tests"
-COPIES = ROOT / "copies"
+
+@dataclass(frozen=True)
+class Checkout:
+    """The parts of a checkout that belong to the learner, and what they build on.
+
+    Args:
+        root: The folder with `pyproject.toml`.
+    """
+
+    root: Path
+
+    @property
+    def starter(self) -> Path:
+        """The learner's files."""
+        return self.root / "src" / "tiny_llm"
+
+    @property
+    def reference(self) -> Path:
+        """The solutions."""
+        return self.root / "src" / "tiny_llm_ref"
+
+    @property
+    def tests(self) -> Path:
+        """What grades a solution."""
+        return self.root / "tests"
+
+    @property
+    def chapters(self) -> Path:
+        """The book."""
+        return self.root / "book" / "en"
+
+    @property
+    def copies(self) -> Path:
+        """What commands have replaced."""
+        return self.root / "copies"
+
+    @property
+    def progress(self) -> Path:
+        """What the learner has done."""
+        return self.root / "progress.json"
+
+
+HERE = Checkout(Path(os.environ.get("TINY_LLM_HOME") or Path(__file__).parents[2]))
+ROOT = HERE.root
+STARTER = HERE.starter
+REFERENCE = HERE.reference
+TESTS = HERE.tests
+CHAPTERS = HERE.chapters
+COPIES = HERE.copies

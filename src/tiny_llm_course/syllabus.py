@@ -39,18 +39,28 @@ class Task:
         title: What is built.
         chapter: The chapter of the book that explains it.
         symbols: What to implement, as "file.name".
+        builds_on: The tasks whose code this one calls.
+        library: The operations of MLX that do what the task asks to write.
     """
 
     address: Address
     title: str
     chapter: str
     symbols: tuple[str, ...]
+    builds_on: tuple[Address, ...] = ()
+    library: tuple[str, ...] = ()
 
     @property
     def test_command(self) -> str:
         """The command that grades this task and no other."""
         week, day, task = self.address.week, self.address.day, self.address.task
         return f"pdm run test --week {week} --day {day} -- -k task_{task}"
+
+    @property
+    def hint_command(self) -> str:
+        """The command that helps with this task."""
+        week, day, task = self.address.week, self.address.day, self.address.task
+        return f"pdm run hint --week {week} --day {day} --task {task}"
 
     @property
     def first_file(self) -> str:
@@ -167,6 +177,11 @@ def _day(week: int, day: dict[str, Any]) -> Day:
                 task["title"],
                 day["chapter"],
                 tuple(task["symbols"]),
+                tuple(
+                    Address.parse(f"week {week}, {one}")
+                    for one in task.get("builds_on", ())
+                ),
+                tuple(task.get("library", ())),
             )
             for task in day["tasks"]
         ),

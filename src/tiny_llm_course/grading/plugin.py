@@ -34,12 +34,19 @@ OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--results` and `--scores`."""
+    """Add `--solution`, `--task`, `--results` and `--scores`."""
     parser.addoption(
         "--solution",
         default="tiny_llm",
         metavar="PACKAGE_OR_FOLDER",
         help="the solution to grade (default: tiny_llm)",
+    )
+    parser.addoption(
+        "--task",
+        action="append",
+        type=Address.parse,
+        metavar="ADDRESS",
+        help="run the tests of this task only, such as 'week 1, day 4, task 1'",
     )
     parser.addoption(
         "--results",
@@ -101,8 +108,10 @@ def task_of(item: pytest.Item) -> Address | None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out the tests that have a result from an earlier process."""
-    path = config.getoption("--results")
+    """Leave out other tasks, and tests that have a result from an earlier process."""
+    path, wanted = config.getoption("--results"), config.getoption("--task")
+    if wanted:
+        items[:] = [item for item in items if task_of(item) in wanted]
     if path:
         known = results.read(path).tests
         items[:] = [item for item in items if item.nodeid not in known]

@@ -1,98 +1,119 @@
 """The one screen that a learner reads after a test run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from tiny_llm_course.grading.results import NOT_STARTED, PASSED, Result, Results
-from tiny_llm_course.syllabus import Day, Task
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
+from tiny_llm_course.places import CHAPTERS
+from tiny_llm_course.syllabus import Day, Task, weeks
 
-_STYLES = {"done": "green", "wrong": "bold red", "not started": "yellow"}
+_STYLES = {DONE: "green", WRONG: "bold red", NOT_STARTED: "yellow", WAITS: "yellow"}
 
-
-@dataclass(frozen=True)
-class TaskReport:
-    """How one task stands.
-
-    Attributes:
-        task: The task.
-        results: Those of its tests that ran.
-        sentences: What explains its failures, as far as that is known.
-    """
-
-    task: Task
-    results: tuple[Result, ...]
-    sentences: tuple[str, ...] = ()
-
-    @property
-    def status(self) -> str:
-        """Return "done", "wrong", or "not started" if no test got an answer."""
-        statuses = {result.status for result in self.results}
-        if statuses == {PASSED}:
-            return "done"
-        return "wrong" if statuses - {NOT_STARTED} - {PASSED} else NOT_STARTED
-
-    @property
-    def failures(self) -> list[Result]:
-        """The tests that did not pass, the first one first."""
-        return [result for result in self.results if result.status != PASSED]
-
-
-def task_reports(days: Sequence[Day], results: Results) -> list[TaskReport]:
-    """Sort results by task. A task of which no test ran is left out."""
-    reports = [_task_report(task, results) for day in days for task in day.tasks]
-    return [report for report in reports if report.results]
-
-
-def _task_report(task: Task, results: Results) -> TaskReport:
-    """Collect what is known about one task."""
-    address = str(task.address)
-    own = tuple(one for one in results.tests.values() if one.task == address)
-    explanation = results.explanations.get(address)
-    return TaskReport(task, own, tuple(explanation.sentences if explanation else ()))
+MAX_LINES = 9
+"""Of one failure: what went wrong fits, and three of them fit on a screen."""
 
 
 def print_report(
     console: Console, days: Sequence[Day], reports: Sequence[TaskReport]
 ) -> None:
-    """Print a line per task, and below it what is wrong first."""
+    """Print a line per task, and below it what is wrong and what to do."""
     width = max(len(report.task.title) for report in reports)
     for day in days:
         own = [report for report in reports if report.task in day.tasks]
         if own:
-            console.print(
-                f"week {day.week}, day {day.number}: {day.title}", style="bold"
+            title = say(
+                "report.heading", week=day.week, day=day.number, title=day.title
             )
+            console.print(Text(title, style="bold"))
         for report in own:
-            console.print(_line(report, width))
+            console.print(_task_line(report, width))
     for report in reports:
-        if report.status == "wrong":
+        if report.status == WRONG:
             console.print()
-            console.print(Text(f"{report.task.address}: wrong", style="bold red"))
-            console.print(Text(report.failures[0].message))
-            for sentence in report.sentences:
-                console.print(Text(sentence, style="bold"))
-    console.print()
-    console.print(Text(_closing(reports)))
+            for line in _details(report):
+                console.print(line)
+    for remark in [remark for report in reports for remark in report.remarks]:
+        console.print()
+        console.print(Text(remark))
+    closing = _closing(days, reports)
+    if closing:
+        console.print()
+        console.print(Text(closing))
 
 
-def _line(report: TaskReport, width: int) -> Text:
+def _task_line(report: TaskReport, width: int) -> Text:
     """Write how one task stands."""
-    num_failed = len(report.failures)
-    counts = f"{len(report.results) - num_failed} of {len(report.results)} tests pass"
-    line = Text(f"  task {report.task.address.task}  {report.task.title:{width}}  ")
+    task = report.task
+    number, title = task.address.task, task.title
+    line = Text(say("report.task", number=number, title=title, width=width))
     line.append(f"{report.status:11}", style=_STYLES[report.status])
-    return line if report.status == NOT_STARTED else line.append(f"  {counts}")
+    if report.status == WAITS and report.waits_for:
+        names = {"address": report.waits_for.address, "title": report.waits_for.title}
+        line.append(say("report.waits", **names))
+    elif report.status != NOT_STARTED:
+        total = len(report.results)
+        passed = total - len(report.failures)
+        line.append(say("report.counts", passed=passed, total=total))
+    return line
 
 
-def _closing(reports: Sequence[TaskReport]) -> str:
-    """Say what to do next, or that all is done."""
-    waiting = [report for report in reports if report.status != "done"]
+def _details(report: TaskReport) -> Iterator[Text]:
+    """Yield what is wrong with one task: the evidence, the reason, where to go."""
+    address = report.task.address
+    title = say("report.details", address=address, status=report.status)
+    yield Text(title, style="bold red")
+    message = report.failures[0].message.splitlines()
+    yield Text("\n".join(message[:MAX_LINES]))
+    if report.explanation:
+        yield Text(_reason(report), style="bold")
+    yield Text(say("report.hint", command=report.task.hint_command))
+    if (CHAPTERS / f"{report.task.chapter}.md").exists():
+        yield Text(say("report.chapter", chapter=report.task.chapter))
+    yield Text(say("report.again", command=report.task.test_command))
+
+
+def _reason(report: TaskReport) -> str:
+    """Write the sentences that explain a failure."""
+    assert report.explanation is not None
+    sentences, names = report.explanation.sentences, report.explanation.names
+    if not names:
+        return say("report.symptom", sentence=sentences[0])
+    if len(names) == 1:
+        return say("report.explained", sentence=sentences[0])
+    listed = [f"- {sentence}" for sentence in sentences]
+    return "\n".join([say("report.explained_two"), *listed])
+
+
+def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
+    """Say what to do next, or that all is done. What is wrong has said it itself."""
+    waiting = [report for report in reports if report.status != DONE]
     if not waiting:
-        return f"all done: {len(reports)} of {len(reports)} tasks"
+        return _all_done(days, len(reports))
     first = waiting[0]
-    if first.status == NOT_STARTED:
-        return f"next: {first.failures[0].message}"
-    return f"again: {first.task.test_command}"
+    return "" if first.status == WRONG else _next(first.waits_for or first.task)
+
+
+def _next(task: Task) -> str:
+    """Point to the task to work on."""
+    return say(
+        "report.next",
+        address=task.address,
+        title=task.title,
+        file=task.first_file,
+        command=task.test_command,
+    )
+
+
+def _all_done(days: Sequence[Day], total: int) -> str:
+    """Point to the day after the last one of the run."""
+    course = [day for week in weeks() for day in week.days]
+    later = course[course.index(days[-1]) + 1 :]
+    if not later:
+        return say("report.done", total=total)
+    day = later[0]
+    names = {"week": day.week, "day": day.number, "title": day.title}
+    return say("report.done_next", total=total, **names)

@@ -53,6 +53,10 @@ class Results:
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
 
+    def joined_with(self, other: "Results") -> "Results":
+        """Return the results of two runs together."""
+        return Results(self.tests | other.tests, self.explanations | other.explanations)
+
 
 def append(path: Path, entry: Result | Explanation) -> None:
     """Add one line, and hand it to the operating system at once."""

@@ -13,7 +13,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.results import WRONG, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
-from tiny_llm_course.syllabus import Day
+from tiny_llm_course.syllabus import Day, Task, select_days
 
 SILENCE_LIMIT_S = 60.0
 """No test takes a tenth of this, on the slowest machine that we have seen."""
@@ -48,6 +48,16 @@ def grade(
         while _unfinished(command, path, silence_limit_s):
             pass
         return read(path)
+
+
+def grade_tasks(tasks: Sequence[Task], solution: str) -> Results:
+    """Grade single tasks of any days. Like `grade` otherwise."""
+    addresses = {(task.address.week, task.address.day) for task in tasks}
+    days = [
+        day for day in select_days(None, None) if (day.week, day.number) in addresses
+    ]
+    wanted = [f"--task={task.address}" for task in tasks]
+    return grade(days, solution, wanted)
 
 
 def pytest_command(

@@ -1,0 +1,62 @@
+"""Notices a solution that calls the very operation that it is asked to write."""
+
+import ast
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tiny_llm_course.syllabus import Task
+
+_PACKAGES = {"mlx.core": "mx", "mlx.nn": "nn"}
+
+
+def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
+    """Return the files of a task that name one of its library operations.
+
+    Args:
+        task: Whose files to read.
+        folder: The solution.
+
+    Returns:
+        Pairs of a file name and an operation such as "mx.fast.rms_norm".
+    """
+    files = dict.fromkeys(symbol.split(".")[0] + ".py" for symbol in task.symbols)
+    return [
+        (file, operation)
+        for file in files
+        for operation in task.library
+        if operation in _names(folder / file)
+    ]
+
+
+def _names(path: Path) -> set[str]:
+    """Return the operations of MLX that a file names, however it imports them."""
+    with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        aliases = dict(_aliases(tree))
+        return set(_dotted_names(tree, aliases))
+    return set()
+
+
+def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield what a file calls things of MLX, and what we call them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                if one.name in _PACKAGES:
+                    yield one.asname or one.name, _PACKAGES[one.name]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for one in node.names:
+                whole = f"{node.module}.{one.name}"
+                ours = _PACKAGES.get(whole) or _PACKAGES.get(node.module, "")
+                own_name = one.asname or one.name
+                yield own_name, ours if whole in _PACKAGES else f"{ours}.{one.name}"
+
+
+def _dotted_names(tree: ast.Module, aliases: dict[str, str]) -> Iterator[str]:
+    """Yield every dotted name, its first part as we call it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Name):
+            first, *rest = ast.unparse(node).split(".")
+            if first in aliases:
+                yield ".".join([aliases[first], *rest])

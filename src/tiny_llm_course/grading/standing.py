@@ -1,0 +1,110 @@
+"""How each task stands after a run, and which task stands in the way of which."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tiny_llm_course.grading.results import (
+    NOT_STARTED,
+    PASSED,
+    Explanation,
+    Result,
+    Results,
+)
+from tiny_llm_course.syllabus import Address, Day, Task, task_at
+
+DONE = "done"
+WRONG = "wrong"
+WAITS = "waits"
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """How one task stands.
+
+    Attributes:
+        task: The task.
+        results: Those of its tests that ran.
+        explanation: What is known about its failures.
+        waits_for: The task that it builds on and that is not done, if its own failure
+            may come from there.
+        remarks: Library operations that it calls instead of writing them.
+    """
+
+    task: Task
+    results: tuple[Result, ...]
+    explanation: Explanation | None = None
+    waits_for: Task | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """DONE, WRONG, NOT_STARTED or WAITS."""
+        own = own_status(self.task, self.results)
+        return WAITS if self.waits_for and own == WRONG else own
+
+    @property
+    def failures(self) -> list[Result]:
+        """The tests that did not pass, the first one first."""
+        return [result for result in self.results if result.status != PASSED]
+
+
+def own_status(task: Task, results: Sequence[Result]) -> str:
+    """Return DONE, NOT_STARTED if the task is a stub itself, and otherwise WRONG."""
+    failures = [result for result in results if result.status != PASSED]
+    if not failures:
+        return DONE
+    stubs = [one for one in failures if one.status == NOT_STARTED]
+    is_stub = any(one.message.startswith(str(task.address)) for one in stubs)
+    return NOT_STARTED if is_stub else WRONG
+
+
+def standings(days: Sequence[Day], results: Results) -> list[TaskReport]:
+    """Sort results by task. A task of which no test ran is left out."""
+    by_task = _by_task(results)
+    return [
+        TaskReport(
+            task,
+            tuple(by_task[task.address]),
+            results.explanations.get(str(task.address)),
+            waits_for=next(_obstacles(task, by_task), None),
+        )
+        for day in days
+        for task in day.tasks
+        if task.address in by_task
+    ]
+
+
+def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
+    """Return the tasks that may be to blame for a failure, and were not graded."""
+    graded = {report.task.address for report in reports}
+    wanted = {
+        address
+        for report in reports
+        if report.status == WRONG
+        for address in _foundations(report.task)
+    }
+    return [task_at(address) for address in sorted(wanted - graded)]
+
+
+def _by_task(results: Results) -> dict[Address, list[Result]]:
+    """Group results by the address of their task."""
+    grouped: dict[Address, list[Result]] = {}
+    for result in results.tests.values():
+        grouped.setdefault(Address.parse(result.task), []).append(result)
+    return grouped
+
+
+def _foundations(task: Task) -> set[Address]:
+    """Return all tasks that `task` builds on, directly or not."""
+    found = set(task.builds_on)
+    for address in task.builds_on:
+        found |= _foundations(task_at(address))
+    return found
+
+
+def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Task]:
+    """Yield the tasks that `task` builds on and that are not done, the first first."""
+    for address in sorted(_foundations(task)):
+        foundation = task_at(address)
+        if address in by_task and own_status(foundation, by_task[address]) != DONE:
+            yield foundation
