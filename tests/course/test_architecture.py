@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = ("tiny_llm", "tiny_llm_ref")
 OF_A_SOLUTION = {"mlx", "numpy", "jaxtyping", "mlx_lm", *sys.stdlib_module_names}
-OF_THE_TESTS = {"mlx", "numpy", "pytest", "hypothesis", *sys.stdlib_module_names}
+OF_THE_TESTS = {"mlx", "numpy", "pytest", *sys.stdlib_module_names}
 
 
 def files(*patterns: str) -> list[str]:
