@@ -9,17 +9,17 @@ from typing import Literal
 INSTALL = {
     "apt-get": {
         "OpenBLAS": "sudo apt-get install libopenblas0-pthread",
-        "compiler": "sudo apt-get install g++",
+        "a C++ compiler": "sudo apt-get install g++",
         "CMake": "sudo apt-get install cmake",
     },
     "dnf": {
         "OpenBLAS": "sudo dnf install openblas-threads",
-        "compiler": "sudo dnf install gcc-c++",
+        "a C++ compiler": "sudo dnf install gcc-c++",
         "CMake": "sudo dnf install cmake",
     },
     "pacman": {
         "OpenBLAS": "sudo pacman -S openblas",
-        "compiler": "sudo pacman -S gcc",
+        "a C++ compiler": "sudo pacman -S gcc",
         "CMake": "sudo pacman -S cmake",
     },
     "brew": {"CMake": "brew install cmake"},
@@ -47,9 +47,9 @@ class Finding:
 
 def how_to_install(package: str) -> str:
     """Return the command that installs `package` on this machine."""
-    if platform.system() == "Darwin" and package == "compiler":
+    if platform.system() == "Darwin" and package == "a C++ compiler":
         return "xcode-select --install"
     for manager, commands in INSTALL.items():
         if shutil.which(manager) and package in commands:
             return commands[package]
-    return f"install a {package} with the package manager of this system"
+    return f"install {package} with the package manager of this system"

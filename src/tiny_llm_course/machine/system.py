@@ -65,7 +65,7 @@ def check_compiler() -> Finding:
         "note",
         "none that takes C++20",
         "the kernels from Week 2 on are C++20; Week 1 is Python alone",
-        how_to_install("compiler"),
+        how_to_install("a C++ compiler"),
     )
 
 
