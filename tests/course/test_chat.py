@@ -103,13 +103,16 @@ def test_what_was_said_before_ctrl_c_is_remembered(engine: Engine) -> None:
 def test_the_oldest_turns_are_forgotten_when_the_context_is_full(
     engine: Engine,
 ) -> None:
+    """Of 128 tokens a third is left for the answer: room for two turns like these."""
     conversation = Conversation(engine)
-    for _ in range(5):
-        answer = conversation.ask("~" * 20)
+    question = "~" * 12
+    for _ in range(4):
+        answer = conversation.ask(question)
 
-    assert conversation.num_forgotten > 0
+    turns = [("user", question), ("assistant", "the owl"), ("user", question)]
+    assert answer.num_prompt_tokens == num_tokens(engine, turns)
     assert answer.text == "the owl"
-    assert answer.num_prompt_tokens + 128 // 3 <= 128
+    assert conversation.num_forgotten == 2
 
 
 def test_forgetting_is_mentioned_once(

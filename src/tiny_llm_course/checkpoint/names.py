@@ -1,5 +1,7 @@
 """Which folder a model name stands for."""
 
+import contextlib
+import functools
 import re
 from pathlib import Path
 
@@ -42,7 +44,7 @@ def resolve(name: str) -> Path:
     if folder.is_dir():
         return folder
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", hub_name):
-        return _cached(hub_name) or _downloaded(hub_name)
+        return _from_hub(hub_name)
     known = ("embedded", *SHORTCUTS)
     raise CheckpointError(
         f"{name}: expected {', '.join(known)}, a folder, or a hub name ORG/NAME, "
@@ -50,29 +52,23 @@ def resolve(name: str) -> Path:
     )
 
 
-def _cached(hub_name: str) -> Path | None:
-    """Return the folder of a checkpoint that an earlier download left here."""
+def _from_hub(hub_name: str) -> Path:
+    """Return the folder of a download, an earlier one if there is one.
+
+    Only the files that hold data are downloaded: `DOWNLOADED`.
+    """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
+    fetch = functools.partial(
+        snapshot_download, hub_name, allow_patterns=list(DOWNLOADED)
+    )
     try:
-        folder = snapshot_download(
-            hub_name, allow_patterns=list(DOWNLOADED), local_files_only=True
-        )
-    except LocalEntryNotFoundError:
-        return None
-    return Path(folder)
-
-
-def _downloaded(hub_name: str) -> Path:
-    """Download a checkpoint: only the files that hold data (`DOWNLOADED`)."""
-    from huggingface_hub import snapshot_download
-
-    try:
-        folder = snapshot_download(hub_name, allow_patterns=list(DOWNLOADED))
-    except (OSError, ValueError) as error:
+        with contextlib.suppress(LocalEntryNotFoundError):
+            return Path(fetch(local_files_only=True))
+        return Path(fetch())
+    except Exception as error:  # a network has many ways to fail
         raise CheckpointError(
             f"{hub_name}: expected a folder, or a model to download from the hub, got "
             f"neither ({type(error).__name__}); check the name and the network"
         ) from error
-    return Path(folder)

@@ -44,7 +44,7 @@ class Conversation:
         return answer
 
     def _prompt(self) -> str:
-        """Render the turns that leave a third of the context for the answer."""
+        """Render the latest turns that leave a third of the context for the answer."""
         checkpoint = self._engine.checkpoint
         answer_room = min(self._engine.max_tokens, checkpoint.context // 3)
         while True:

@@ -1,6 +1,7 @@
 """One answer: the solution's loop, limited and timed from outside."""
 
 import contextlib
+import io
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def reply(engine: Engine, prompt: str) -> Reply:
     )
 
 
-class LineWatcher:
+class LineWatcher(io.TextIOBase):
     """Standard output that knows whether its last line is complete."""
 
     def __init__(self, stream: TextIO) -> None:
