@@ -1,5 +1,6 @@
 """Which known mistake explains what a solution does."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,6 +49,14 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
     return []
 
 
+@functools.cache
+def verdict_on(one: Specimen, trial: Trial) -> VerdictError | None:
+    """Run a test on a known solution, once: every test is seeded."""
+    verdict = trial.run(one.as_solution())
+    # The frames of a traceback would keep all arrays of the test.
+    return verdict and verdict.with_traceback(None)
+
+
 def describe(outcomes: Sequence[Outcome]) -> str | None:
     """Say how the outputs of a solution are wrong, when no mistake explains them.
 
@@ -91,7 +100,7 @@ def _narrowed(
 
 def _does_the_same(one: Specimen, outcome: Outcome) -> bool:
     """Tell whether a mistake passes or fails a test just as the solution did."""
-    verdict = outcome.trial.run(one.as_solution())
+    verdict = verdict_on(one, outcome.trial)
     if outcome.verdict is None or verdict is None:
         return outcome.verdict is verdict
     evidence = verdict.evidence

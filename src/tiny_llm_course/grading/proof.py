@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tiny_llm_course.grading.diagnosis import Outcome, explain
+from tiny_llm_course.grading.diagnosis import Outcome, explain, verdict_on
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
 from tiny_llm_course.syllabus import Address
@@ -73,8 +73,7 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
 
 def _outcomes(one: Specimen, trials: Sequence[Trial]) -> list[Outcome]:
     """Run all tests of a task on one known solution."""
-    solution = one.as_solution()
-    return [Outcome(trial, trial.run(solution)) for trial in trials]
+    return [Outcome(trial, verdict_on(one, trial)) for trial in trials]
 
 
 def _first_failure(outcomes: Sequence[Outcome]) -> str:

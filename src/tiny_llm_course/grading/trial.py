@@ -14,9 +14,11 @@ from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A test function with its arguments, all but the grader.
+
+    Equal only to itself, so that what came of it can be kept by trial.
 
     Attributes:
         task: The task that it grades.
