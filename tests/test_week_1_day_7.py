@@ -1,5 +1,6 @@
 """Week 1, day 7: sampling with temperature, top-k and top-p."""
 
+import numpy as np
 import pytest
 
 from tiny_llm_course.grading.call import Call
@@ -19,7 +20,7 @@ def _assert_draws(
     rows: list[list[float]],
     *,
     temp: float = 1.0,
-    top_p: float | None = None,
+    top_p: float = 1.0,
     top_k: int | None = None,
     kept: list[set[int]] | None = None,
 ) -> None:
@@ -33,12 +34,23 @@ def _assert_draws(
         top_k: Number of tokens to keep.
         kept: The tokens of each row that may be drawn. None allows all.
     """
-    log_probabilities = sampler.repeated_rows(rows)
-
-    call = Call(MAKE_SAMPLER, (log_probabilities,), build=(temp, top_p, top_k))
+    call = _call(rows, temp, top_p, top_k, times=sampler.NUM_CALLS)
 
     shares = sampler.shares(rows, temp, kept or [set(range(len(rows[0])))] * len(rows))
     grade.assert_drawn(call, shares)
+
+
+def _call(
+    rows: list[list[float]],
+    temp: float,
+    top_p: float,
+    top_k: int | None,
+    times: int,
+) -> Call:
+    """Build one sampler, and call it so many times."""
+    log_probabilities = sampler.repeated_rows(rows)
+    build = (temp, top_p, top_k)
+    return Call(MAKE_SAMPLER, (log_probabilities,), build=build, times=times)
 
 
 @pytest.mark.parametrize("rows", [[SHUFFLED], TWO_ROWS], ids=["one row", "two rows"])
@@ -54,11 +66,14 @@ def test_task_1_temperature_sharpens_or_flattens(grade: Grader, temp: float) -> 
     _assert_draws(grade, TWO_ROWS, temp=temp)
 
 
-@pytest.mark.parametrize(("top_p", "top_k"), [(None, None), (0, 0), (1, 5), (1.0, 0)])
-def test_task_1_filters_that_are_off_keep_every_token(
-    grade: Grader, top_p: float | None, top_k: int | None
-) -> None:
-    _assert_draws(grade, TWO_ROWS, top_p=top_p, top_k=top_k)
+def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
+    """A seed set inside the sampler gives the same tokens again and again."""
+    call = _call(TWO_ROWS, temp=1.0, top_p=1.0, top_k=None, times=2)
+
+    first, second = map(np.array, grade.run(call))
+
+    same = np.array_equal(first, second)
+    grade.assert_that(not same, call, "draws the same ids at every call")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +99,13 @@ def test_task_2_top_k_keeps_their_ratios_under_a_temperature(grade: Grader) -> N
 
 def test_task_2_top_k_is_no_use_at_temperature_0(grade: Grader) -> None:
     _assert_draws(grade, TWO_ROWS, temp=0, top_k=3, kept=[{1}, {2}])
+
+
+@pytest.mark.parametrize("top_k", [None, 0])
+def test_task_2_top_k_that_is_off_keeps_every_token(
+    grade: Grader, top_k: int | None
+) -> None:
+    _assert_draws(grade, TWO_ROWS, top_k=top_k)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +134,15 @@ def test_task_3_top_p_looks_at_probabilities_before_the_temperature(
     _assert_draws(grade, TWO_ROWS, temp=temp, top_p=0.8, kept=kept)
 
 
+@pytest.mark.parametrize("top_p", [0, 1, 1.0])
+def test_task_3_top_p_that_is_off_keeps_every_token(
+    grade: Grader, top_p: float
+) -> None:
+    _assert_draws(grade, TWO_ROWS, top_p=top_p)
+
+
 def test_task_3_top_p_works_on_what_top_k_left(grade: Grader) -> None:
+    """Whether or not the probabilities are scaled up to a sum of 1 in between."""
     _assert_draws(grade, TWO_ROWS, top_p=0.6, top_k=3, kept=[{1, 3}, {2, 0}])
 
 

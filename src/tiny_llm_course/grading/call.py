@@ -18,6 +18,7 @@ class Call:
         kwargs: Keyword arguments of the call.
         build: Arguments of the constructor, when the symbol is a class or a factory.
         method: The method to call on what was built, when it is not called itself.
+        times: How often to call it. More than once returns the list of the outputs.
     """
 
     symbol: str
@@ -25,13 +26,15 @@ class Call:
     kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     build: tuple[Any, ...] | None = None
     method: str = "__call__"
+    times: int = 1
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Call the name as `solution` defines it."""
         target = solution.get(self.symbol)
         if self.build is not None:
             target = getattr(target(*self.build), self.method)
-        return target(*self.args, **self.kwargs)
+        outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
+        return outputs if self.times > 1 else outputs[0]
 
     def arrays(self) -> list[mx.array]:
         """Return every array that the call hands to the solution."""

@@ -86,17 +86,13 @@ class Grader:
         once in two million shares, and a token of probability 0 is never drawn.
 
         Args:
-            call: Returns N ids, drawn from the rows of `shares` in turns.
+            call: Made more than once. Each time it returns N ids, which are drawn from
+                the rows of `shares` in turns.
             shares: The probability of each token in each row.
         """
-        drawn = np.array(self.run(call))
-        num_ids = call.arrays()[0].shape[0]
-        if drawn.shape != (num_ids,):
-            names = {"expected": num_ids, "got": drawn.shape}
-            message = say("grading.wrong_number_of_ids", call=call, **names)
-            raise WrongError(message, TextEvidence(drawn.shape))
-        got = _shares(drawn.astype(np.int64), shares.shape)
-        num_draws = num_ids // len(shares)
+        ids = np.concatenate([self._token_ids(call, one) for one in self.run(call)])
+        got = _shares(ids, shares.shape)
+        num_draws = len(ids) // len(shares)
         spread = np.sqrt(shares * (1 - shares) / num_draws)
         wrong_rows = np.any(np.abs(got - shares) > 5 * spread, axis=-1)
         if wrong_rows.any():
@@ -112,12 +108,27 @@ class Grader:
             own_spread = np.sqrt(got * (1 - got) / num_draws)
             raise WrongError(message, SharesEvidence(got, own_spread))
 
+    def _token_ids(self, call: Call, output: Any) -> NDArray[np.int64]:  # noqa: ANN401
+        """Fail unless `output` is one token id for each row that `call` passes."""
+        ids = np.array(output)
+        num_rows, num_tokens = call.arrays()[0].shape
+        if ids.shape != (num_rows,):
+            names = {"expected": num_rows, "got": ids.shape}
+            message = say("grading.wrong_number_of_ids", call=call, **names)
+            raise WrongError(message, TextEvidence(ids.shape))
+        strange = ids[~np.isin(ids, np.arange(num_tokens))]
+        if strange.size > 0:
+            names = {"last": num_tokens - 1, "got": strange[0]}
+            message = say("grading.no_token_id", call=call, **names)
+            raise WrongError(message, TextEvidence("no token id"))
+        return ids.astype(np.int64)
+
     def _attempt(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and turn what it raises into a verdict on the solution."""
         try:
             output = call.run(self.solution)
             # MLX is lazy: what has been put off fails here, or else in our own code.
-            if isinstance(output, mx.array):
+            if isinstance(output, mx.array | list):
                 mx.eval(output)
         except Unsolved as error:
             raise NotStartedError(str(error)) from None
