@@ -19,8 +19,12 @@ _SMALLEST = {mx.float32: 2.0**-126, mx.float16: 2.0**-24, mx.bfloat16: 2.0**-126
 
 
 def epsilon(dtype: mx.Dtype) -> float:
-    """Return the distance from 1 to the next larger number of `dtype`."""
-    return _MACHINE_EPSILON[dtype]
+    """Return the distance from 1 to the next larger number of `dtype`.
+
+    It is 0 for a dtype that no right output has, such as a boolean one: two outputs of
+    it are the same when they are equal.
+    """
+    return _MACHINE_EPSILON.get(dtype, 0.0)
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,8 @@ def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
     """
     # Numpy has no bfloat16, and float32 holds every value of both half types.
     output = np.array(got.astype(mx.float32), dtype=np.float64)
-    unit = epsilon(got.dtype) * truth.scale + _SMALLEST[got.dtype]
-    with np.errstate(invalid="ignore"):
+    unit = epsilon(got.dtype) * truth.scale + _SMALLEST.get(got.dtype, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(output - truth.value) / unit
     same = (output == truth.value) | (np.isnan(output) & np.isnan(truth.value))
     return np.where(same, 0.0, np.where(np.isfinite(off), off, np.inf))
