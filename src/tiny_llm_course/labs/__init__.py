@@ -1,0 +1,1 @@
+"""Experiments: training, ablations, timings, plots."""
