@@ -15,6 +15,7 @@ from tiny_llm_course.checkpoint.tokens import (
     read_sampling,
 )
 from tiny_llm_course.checkpoint.weights import check_weights, read_weights
+from tiny_llm_course.errors import CourseError
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,20 @@ class LoadedCheckpoint:
     def context(self) -> int:
         """The number of tokens that the model can see, prompt and answer together."""
         return self.config["max_position_embeddings"]
+
+    def check_length(self, prompt: str) -> int:
+        """Count the tokens of `prompt`.
+
+        Raises:
+            CourseError: They are more than the model can see.
+        """
+        num_tokens = len(self.tokenizer.encode(prompt))
+        if num_tokens > self.context:
+            raise CourseError(
+                f"the prompt has {num_tokens} tokens, and the model sees no more than "
+                f"{self.context}; shorten it"
+            )
+        return num_tokens
 
     def chat_prompt(self, messages: list[dict[str, str]]) -> str:
         """Render `messages` with the chat template, up to where the answer begins.

@@ -26,14 +26,16 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
     """
     if not prompt.strip():
         raise CourseError("--prompt: expected some text, got none")
-    click.secho(f"> {prompt}", dim=True, err=True)
     try:
         engine = start(Settings(**options))
-        is_chat = engine.checkpoint.tokenizer.has_chat_template and not raw
+        checkpoint = engine.checkpoint
+        is_turn = checkpoint.tokenizer.has_chat_template and not raw
         message = {"role": "user", "content": prompt}
-        answer = reply(
-            engine, engine.checkpoint.chat_prompt([message]) if is_chat else prompt
-        )
+        text = checkpoint.chat_prompt([message]) if is_turn else prompt
+        # Before the prompt is shown, so that a misuse is a single line.
+        checkpoint.check_length(text)
+        click.secho(f"> {prompt}", dim=True, err=True)
+        answer = reply(engine, text)
     except SolutionError as error:
         click.echo(f"main: {error}", err=True)
         return 1

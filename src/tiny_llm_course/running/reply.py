@@ -7,7 +7,6 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TextIO
 
-from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.blame import SolutionError, blame
 from tiny_llm_course.running.engine import Engine
 from tiny_llm_course.running.meter import MeteredModel
@@ -43,15 +42,10 @@ def reply(engine: Engine, prompt: str) -> Reply:
         CourseError: The prompt is longer than the model's context.
         SolutionError: The solution does not run.
     """
-    tokenizer, context = engine.checkpoint.tokenizer, engine.checkpoint.context
-    num_prompt_tokens = len(tokenizer.encode(prompt))
+    tokenizer = engine.checkpoint.tokenizer
+    num_prompt_tokens = engine.checkpoint.check_length(prompt)
     # The last token of a text is chosen, but never looked at: hence the 1.
-    room = context - num_prompt_tokens + 1
-    if room < 1:
-        raise CourseError(
-            f"the prompt has {num_prompt_tokens} tokens, and the model sees no more "
-            f"than {context}; shorten it"
-        )
+    room = engine.checkpoint.context - num_prompt_tokens + 1
     limit = min(room, engine.max_tokens)
     metered = MeteredModel(engine.model, tokenizer.eos_token_id, limit)
     ended_by = "end token"
