@@ -1,57 +1,22 @@
 """`pdm run test` and `pdm run test-refsol`: grade a solution."""
 
 import subprocess
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading import exports, session
-from tiny_llm_course.grading.remarks import library_calls
+from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
-from tiny_llm_course.grading.standing import (
-    DONE,
-    TaskReport,
-    standings,
-    unknown_foundations,
-)
+from tiny_llm_course.grading.standing import DONE
 from tiny_llm_course.solution import load_solution
-from tiny_llm_course.syllabus import Day, select_days
+from tiny_llm_course.syllabus import select_days
 
 VIEWS_OF_PYTEST = {"-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"}
 """Arguments with which somebody wants to see pytest itself."""
-
-
-def grade(
-    days: Sequence[Day], solution: str, pytest_args: Sequence[str] = ()
-) -> list[TaskReport]:
-    """Grade some days, and find out what stands in the way of what fails."""
-    folder = load_solution(solution).folder
-    results = session.grade(days, solution, pytest_args)
-    reports = standings(days, results)
-    foundations = unknown_foundations(reports)
-    if foundations:
-        below = session.grade_tasks(foundations, solution)
-        reports = standings(days, below.joined_with(results))
-    return [
-        replace(
-            report,
-            remarks=tuple(
-                say(
-                    "report.remark",
-                    address=report.task.address,
-                    file=file,
-                    operation=operation,
-                )
-                for file, operation in library_calls(report.task, folder)
-            ),
-        )
-        for report in reports
-    ]
 
 
 def _command(name: str, default: str) -> click.Command:
@@ -88,8 +53,9 @@ def _command(name: str, default: str) -> click.Command:
         days = select_days(week, day)
         if VIEWS_OF_PYTEST & set(pytest_args):
             load_solution(solution)
-            return subprocess.call(session.pytest_command(days, solution, pytest_args))
-        reports = grade(days, solution, pytest_args)
+            arguments = session.pytest_arguments(days, solution, pytest_args)
+            return subprocess.call([sys.executable, "-m", "pytest", *arguments])
+        reports = assess(days, solution, pytest_args)
         if json_file:
             exports.write_json(json_file, solution, reports)
         if junitxml:

@@ -1,6 +1,7 @@
 """`pdm run test-grader`: prove that the tests tell right from wrong."""
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -39,9 +40,10 @@ def _measure(days: list[Day]) -> list[Score]:
     """Run pytest on the reference, which then has the tests run on all else."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
-        arguments = ["-q", "--scores", str(path), "-p", "no:cacheprovider"]
+        options = ["-q", "--scores", str(path)]
+        arguments = session.pytest_arguments(days, "tiny_llm_ref", options)
         run = subprocess.run(
-            session.pytest_command(days, "tiny_llm_ref", arguments),
+            [sys.executable, "-m", "pytest", *arguments],
             capture_output=True,
             text=True,
             check=False,

@@ -24,20 +24,23 @@ class ByteDetokenizer:
         """Forget all tokens."""
         self.tokens: list[int] = []
         self.text = ""
-        self.last_segment = ""
+        self._num_shown = 0
+
+    @property
+    def last_segment(self) -> str:
+        """The text that has come since this was last asked."""
+        segment = self.text[self._num_shown :]
+        self._num_shown = len(self.text)
+        return segment
 
     def add_token(self, token: int) -> None:
-        """Take one more byte, and show the characters that are now complete."""
+        """Take one more byte, and add the characters that are now complete."""
         self.tokens.append(int(token))
-        self._show(bytes(self.tokens).decode(errors="ignore"))
+        self.text = spelt_out(self.tokens, errors="ignore")
 
     def finalize(self) -> None:
-        """Show what is left, complete or not."""
-        self._show(bytes(self.tokens).decode(errors="replace"))
-
-    def _show(self, text: str) -> None:
-        self.last_segment = text.removeprefix(self.text)
-        self.text = text
+        """Add what is left, complete or not."""
+        self.text = spelt_out(self.tokens)
 
 
 class ByteTokenizer:
@@ -52,8 +55,10 @@ class ByteTokenizer:
     eos_token_ids = frozenset({END_TOKEN})
     bos_token = None
 
-    def __init__(self) -> None:
-        self.detokenizer = ByteDetokenizer()
+    @property
+    def detokenizer(self) -> ByteDetokenizer:
+        """A new detokenizer each time, as in `mlx_lm`."""
+        return ByteDetokenizer()
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the bytes of `text`. There are no special tokens to add."""
@@ -67,9 +72,24 @@ class ByteTokenizer:
     ) -> str:
         """Return the text of some bytes, the end token spelt out."""
         ids = [token_ids] if isinstance(token_ids, int) else list(map(int, token_ids))
-        end = b"" if skip_special_tokens else self.eos_token.encode()
-        parts = [end if one == END_TOKEN else bytes([one]) for one in ids]
-        return b"".join(parts).decode(errors="replace")
+        return spelt_out(
+            [one for one in ids if not skip_special_tokens or one != END_TOKEN]
+        )
+
+
+def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
+    """Return the text of some bytes, with a name for each id that is no byte.
+
+    Args:
+        ids: Token ids.
+        errors: What becomes of half a character, as in `bytes.decode`.
+    """
+    names = {END_TOKEN: ByteTokenizer.eos_token}
+    parts = [
+        bytes([one]) if one < END_TOKEN else names.get(one, f"<{one}>").encode()
+        for one in ids
+    ]
+    return b"".join(parts).decode(errors=errors)
 
 
 class ScriptedModel:
@@ -91,19 +111,27 @@ class ScriptedModel:
 
     def __call__(self, inputs: mx.array) -> mx.array:
         """Return logits B x L x V for token ids B x L."""
+        if inputs.ndim != 2:
+            raise ValueError(
+                f"model: expected token ids of shape B x L, got {inputs.shape}"
+            )
+        seen = np.array(inputs[0]).tolist()
+        self._count_call(seen)
+        logits = mx.zeros((*inputs.shape, VOCAB_SIZE))
+        logits[..., ord("#")] = 9.0
+        for rank, script in enumerate(self.scripts):
+            logits[:, -1, self._next(seen, script)] = 20.0 - rank
+        return logits
+
+    def _count_call(self, seen: list[int]) -> None:
+        """Raise when the model is called much more often than its text has tokens."""
         self.num_calls += 1
         if self.num_calls > 4 * max(map(len, self.scripts)):
             raise StepLimitError(
                 f"the model was called {self.num_calls} times for a text of "
-                f"{len(self.scripts[0])} tokens: does the loop stop at the end token?"
+                f"{len(self.scripts[0])} tokens, and is now shown "
+                f"{spelt_out(seen)[:60]!r}"
             )
-        batch, length = inputs.shape
-        logits = mx.zeros((batch, length, VOCAB_SIZE))
-        logits[..., ord("#")] = 9.0
-        seen = np.array(inputs[0]).tolist()
-        for rank, script in enumerate(self.scripts):
-            logits[:, -1, self._next(seen, script)] = 20.0 - 3.0 * rank
-        return logits
 
     def _next(self, seen: list[int], script: list[int]) -> int:
         """Return the token of `script` that follows the text `seen`."""

@@ -54,9 +54,10 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _dotted_names(tree: ast.Module, aliases: dict[str, str]) -> Iterator[str]:
-    """Yield every dotted name, its first part as we call it."""
+    """Yield every dotted name that begins with an alias, as we call it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Name):
-            first, *rest = ast.unparse(node).split(".")
-            if first in aliases:
-                yield ".".join([aliases[first], *rest])
+            name = ast.unparse(node)
+            for alias, ours in aliases.items():
+                if name == alias or name.startswith(f"{alias}."):
+                    yield ours + name.removeprefix(alias)

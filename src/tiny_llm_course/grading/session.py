@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -11,9 +10,10 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.grading.launch import Launch, Launched, start
 from tiny_llm_course.grading.results import WRONG, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
-from tiny_llm_course.syllabus import Day, Task, select_days
+from tiny_llm_course.syllabus import Day, Task
 
 SILENCE_LIMIT_S = 60.0
 """No test takes a tenth of this, on the slowest machine that we have seen."""
@@ -25,6 +25,8 @@ def grade(
     days: Sequence[Day],
     solution: str,
     pytest_args: Sequence[str] = (),
+    *,
+    launch: Launch = start,
     silence_limit_s: float = SILENCE_LIMIT_S,
 ) -> Results:
     """Run the tests of some days, and return what came of them.
@@ -36,6 +38,7 @@ def grade(
         days: What to grade.
         solution: Whom to grade: a package or a folder.
         pytest_args: More arguments for pytest, such as `-k task_1`.
+        launch: Starts pytest.
         silence_limit_s: How long one test may take.
 
     Raises:
@@ -43,46 +46,36 @@ def grade(
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        command = pytest_command(days, solution, ["-q", *pytest_args])
-        command += ["--results", str(path)]
-        while _unfinished(command, path, silence_limit_s):
+        arguments = pytest_arguments(days, solution, ["-q", *pytest_args])
+        arguments += ["--results", str(path)]
+        path.touch()
+        while _unfinished(launch(arguments), path, silence_limit_s):
             pass
         return read(path)
 
 
-def grade_tasks(tasks: Sequence[Task], solution: str) -> Results:
-    """Grade single tasks of any days. Like `grade` otherwise."""
-    addresses = {(task.address.week, task.address.day) for task in tasks}
-    days = [
-        day for day in select_days(None, None) if (day.week, day.number) in addresses
-    ]
-    wanted = [f"--task={task.address}" for task in tasks]
-    return grade(days, solution, wanted)
+def only(tasks: Sequence[Task]) -> list[str]:
+    """Return the arguments for pytest that leave out all other tasks."""
+    return [f"--task={task.address}" for task in tasks]
 
 
-def pytest_command(
+def pytest_arguments(
     days: Sequence[Day], solution: str, pytest_args: Sequence[str]
 ) -> list[str]:
-    """Return the command that runs the tests of some days."""
+    """Return the arguments for pytest that run the tests of some days."""
     files = [str(TESTS / day.test_file) for day in days]
     options = ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
-    return [
-        *(sys.executable, "-m", "pytest", *options),
-        *("--solution", solution, *files, *pytest_args),
-    ]
+    return [*options, "--solution", solution, *files, *pytest_args]
 
 
-def _unfinished(command: list[str], path: Path, silence_limit_s: float) -> bool:
-    """Run pytest on the tests that have no result yet. Tell whether one broke it."""
-    path.touch()
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-        )
-        try:
-            hangs = _wait(process, path, silence_limit_s)
-        finally:
-            process.kill()
+def _unfinished(launched: Launched, path: Path, silence_limit_s: float) -> bool:
+    """Wait for pytest. Tell whether a test broke it, so that others have no result."""
+    process = launched.process
+    try:
+        hangs = _wait(process, path, silence_limit_s)
+    finally:
+        process.kill()
+    with launched.output as output:
         output.seek(0)
         said = output.read()
     running = [result for result in read(path).tests.values() if not result.status]
@@ -99,11 +92,11 @@ def _unfinished(command: list[str], path: Path, silence_limit_s: float) -> bool:
     return False
 
 
-def _wait(process: subprocess.Popen[bytes], path: Path, silence_limit_s: float) -> bool:
+def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
     """Wait until pytest ends, or until nothing has happened for too long."""
     while True:
         try:
-            process.wait(timeout=0.5)
+            process.wait(timeout=0.1)
         except subprocess.TimeoutExpired:
             if time.time() - path.stat().st_mtime > silence_limit_s:
                 process.kill()

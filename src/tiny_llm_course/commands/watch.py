@@ -1,0 +1,57 @@
+"""`pdm run watch`: grade what you save."""
+
+import time
+from datetime import datetime
+
+import click
+from rich.console import Console
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.grading.assessment import assess_tasks
+from tiny_llm_course.grading.launch import Standby
+from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.solution import load_solution
+from tiny_llm_course.syllabus import Task, select_days
+from tiny_llm_course.watching import changed_tasks, read_texts, saves
+
+
+@click.command("watch", cls=CourseCommand)
+@click.option(
+    "--solution",
+    default="tiny_llm",
+    show_default=True,
+    metavar="PACKAGE_OR_FOLDER",
+    help="What to watch.",
+)
+def command(solution: str) -> int:
+    """Grade the tasks whose code you change, each time you save a file.
+
+    Ctrl-C ends it.
+    """
+    folder = load_solution(solution).folder
+    console = Console(highlight=False, soft_wrap=True)
+    texts = read_texts(folder)
+    standby = Standby()
+    click.echo(say("watch.begin", folder=folder))
+    try:
+        for _ in saves(folder):
+            saved_s = time.perf_counter()
+            before, texts = texts, read_texts(folder)
+            tasks = changed_tasks(before, texts)
+            if tasks:
+                _show(console, tasks, solution, standby)
+                seconds = time.perf_counter() - saved_s
+                click.secho(say("watch.took", seconds=seconds), dim=True)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        standby.close()
+    return 0
+
+
+def _show(console: Console, tasks: list[Task], solution: str, standby: Standby) -> None:
+    """Grade some tasks and print how they stand."""
+    console.rule(datetime.now().astimezone().strftime("%H:%M:%S"))
+    reports = assess_tasks(tasks, solution, standby)
+    print_report(console, select_days(None, None), reports)

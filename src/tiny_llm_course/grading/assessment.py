@@ -1,0 +1,69 @@
+"""Grades some days, and finds out what stands in the way of what fails."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading import session
+from tiny_llm_course.grading.launch import Launch, start
+from tiny_llm_course.grading.remarks import library_calls
+from tiny_llm_course.grading.results import Results
+from tiny_llm_course.grading.standing import (
+    TaskReport,
+    standings,
+    unknown_foundations,
+)
+from tiny_llm_course.solution import load_solution
+from tiny_llm_course.syllabus import Day, Task, select_days
+
+
+def assess(
+    days: Sequence[Day], solution: str, pytest_args: Sequence[str] = ()
+) -> list[TaskReport]:
+    """Grade some days. Where a task fails, grade what it builds on as well.
+
+    Args:
+        days: What to grade.
+        solution: Whom to grade: a package or a folder.
+        pytest_args: More arguments for pytest, such as `-k task_1`.
+
+    Raises:
+        CourseError: There is no such solution, or pytest cannot use its arguments.
+    """
+    folder = load_solution(solution).folder
+    results = session.grade(days, solution, pytest_args)
+    foundations = unknown_foundations(standings(days, results))
+    if foundations:
+        below = _grade_tasks(foundations, solution, start)
+        results = below.joined_with(results)
+    return [_with_remarks(report, folder) for report in standings(days, results)]
+
+
+def assess_tasks(
+    tasks: Sequence[Task], solution: str, launch: Launch
+) -> list[TaskReport]:
+    """Grade some tasks and nothing else, as fast as it goes."""
+    folder = load_solution(solution).folder
+    results = _grade_tasks(tasks, solution, launch)
+    reports = standings(select_days(None, None), results)
+    return [_with_remarks(report, folder) for report in reports]
+
+
+def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
+    """Run the tests of some tasks of any days."""
+    addresses = {(task.address.week, task.address.day) for task in tasks}
+    days = [
+        day for day in select_days(None, None) if (day.week, day.number) in addresses
+    ]
+    return session.grade(days, solution, session.only(tasks), launch=launch)
+
+
+def _with_remarks(report: TaskReport, folder: Path) -> TaskReport:
+    """Add a remark for each library operation that does the work of the task."""
+    address = report.task.address
+    remarks = [
+        say("report.remark", address=address, file=file, operation=operation)
+        for file, operation in library_calls(report.task, folder)
+    ]
+    return replace(report, remarks=tuple(remarks))

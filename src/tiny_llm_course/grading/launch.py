@@ -1,0 +1,90 @@
+"""Starts the Python that runs pytest: a fresh one, or one that is warm already."""
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A running pytest.
+
+    Attributes:
+        process: The process.
+        output: The file that it prints to.
+    """
+
+    process: subprocess.Popen[str]
+    output: IO[str]
+
+
+SLOW_MODULES = (
+    "tiny_llm_course.grading.plugin",
+    "tiny_llm_course.oracle.qwen2",
+    "mlx_lm.models.qwen2",
+)
+"""They bring MLX, PyTorch and `transformers`: seconds."""
+
+Launch = Callable[[Sequence[str]], Launched]
+"""Starts pytest with the given arguments."""
+
+
+def start(arguments: Sequence[str]) -> Launched:
+    """Start pytest in a fresh Python."""
+    return _spawn("pytest", *arguments, stdin=subprocess.DEVNULL)
+
+
+class Standby:
+    """Keep a Python at hand that has imported what is slow to import.
+
+    It serves once, and the next one is started at the same time: a solution under test
+    always gets a process of its own, which it may crash.
+    """
+
+    def __init__(self) -> None:
+        self._ready = _spawn(__name__)
+
+    def __call__(self, arguments: Sequence[str]) -> Launched:
+        """Start pytest in the Python that is ready."""
+        launched, self._ready = self._ready, _spawn(__name__)
+        assert launched.process.stdin is not None
+        launched.process.stdin.write(json.dumps(list(arguments)) + "\n")
+        launched.process.stdin.close()
+        return launched
+
+    def close(self) -> None:
+        """Let go of the Python that is ready."""
+        self._ready.process.kill()
+        self._ready.process.communicate()
+        self._ready.output.close()
+
+
+def _spawn(module: str, *arguments: str, stdin: int = subprocess.PIPE) -> Launched:
+    """Run a module in a new Python, whose output goes to a file."""
+    output = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - handed on
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=stdin,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return Launched(process, output)
+
+
+def _serve() -> int:
+    """Import what is slow, wait for the arguments of pytest, and run it."""
+    for name in SLOW_MODULES:
+        importlib.import_module(name)
+    pytest = importlib.import_module("pytest")
+    line = sys.stdin.readline()
+    return int(pytest.main(json.loads(line))) if line else 0
+
+
+if __name__ == "__main__":
+    sys.exit(_serve())
