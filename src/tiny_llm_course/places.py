@@ -50,11 +50,21 @@ class Checkout:
         """What the learner has done."""
         return self.root / "progress.json"
 
+    def link(self, path: Path, line: int | None = None) -> str:
+        """Write a path as terminals and editors open it: src/tiny_llm/basics.py:7."""
+        name = path.relative_to(self.root).as_posix()
+        return f"{name}:{line}" if line else name
 
-HERE = Checkout(Path(os.environ.get("TINY_LLM_HOME") or Path(__file__).parents[2]))
-ROOT = HERE.root
-STARTER = HERE.starter
-REFERENCE = HERE.reference
-TESTS = HERE.tests
-CHAPTERS = HERE.chapters
-COPIES = HERE.copies
+
+def here() -> Checkout:
+    """Return the checkout to work on."""
+    root = os.environ.get("TINY_LLM_HOME") or Path(__file__).parents[2]
+    return Checkout(Path(root).resolve())
+
+
+ROOT = here().root
+STARTER = here().starter
+REFERENCE = here().reference
+TESTS = here().tests
+CHAPTERS = here().chapters
+COPIES = here().copies
