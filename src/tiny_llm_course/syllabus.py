@@ -23,6 +23,11 @@ class Address:
         """Write the address as it stands in a stub."""
         return f"week {self.week}, day {self.day}, task {self.task}"
 
+    @property
+    def options(self) -> str:
+        """The address as the options of a command."""
+        return f"--week {self.week} --day {self.day} --task {self.task}"
+
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Read an address that `str` wrote."""
@@ -59,8 +64,7 @@ class Task:
     @property
     def hint_command(self) -> str:
         """The command that helps with this task."""
-        week, day, task = self.address.week, self.address.day, self.address.task
-        return f"pdm run hint --week {week} --day {day} --task {task}"
+        return f"pdm run hint {self.address.options}"
 
     @property
     def first_file(self) -> str:
@@ -153,6 +157,55 @@ def select_days(week: int | None, day: int | None) -> list[Day]:
     if not days:
         raise CourseError(f"there is no day {day} in week {week}; {_contents()}")
     return days
+
+
+def select_tasks(week: int | None, day: int | None, task: int | None) -> list[Task]:
+    """Return the tasks of some days, as `select_days` does, or a single one.
+
+    Args:
+        week: Number of the week. None takes all.
+        day: Number of the day in the week. None takes all.
+        task: Number of the task on that day. None takes all.
+
+    Raises:
+        CourseError: There is no such week, day or task, or one without the other.
+    """
+    days = select_days(week, day)
+    if task is None:
+        return [one for day in days for one in day.tasks]
+    if day is None:
+        raise CourseError(
+            f"--task {task}: expected --week and --day as well; {_contents()}"
+        )
+    found = [one for one in days[0].tasks if one.address.task == task]
+    if not found:
+        raise CourseError(
+            f"there is no task {task} in week {week}, day {day}; {_tasks_of(days[0])}"
+        )
+    return found
+
+
+def select_task(week: int | None, day: int | None, task: int | None) -> Task:
+    """Return a single task. On a day that has only one, its number may be left out.
+
+    Raises:
+        CourseError: As `select_tasks` does, or there are several.
+    """
+    found = select_tasks(week, day, task)
+    if day is None:
+        raise CourseError(f"expected --week, --day and --task; {_contents()}")
+    if len(found) > 1:
+        (chosen,) = select_days(week, day)
+        raise CourseError(
+            f"week {week}, day {day}: expected --task as well; {_tasks_of(chosen)}"
+        )
+    return found[0]
+
+
+def _tasks_of(day: Day) -> str:
+    """List the tasks of a day, for an error message."""
+    parts = [f"task {task.address.task} ({task.title})" for task in day.tasks]
+    return "there is " + ", ".join(parts)
 
 
 def _contents() -> str:
