@@ -6,31 +6,20 @@ body. Names that begin with an underscore belong to the answer and disappear.
 """
 
 import ast
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.syllabus import tasks_of
+from tiny_llm_course.workbook.editing import with_import
+from tiny_llm_course.workbook.saving import Change, write
+from tiny_llm_course.workbook.source import Function, Source, Statement, first_line
+
+__all__ = ["Change", "changes", "generate", "stub", "write"]
 
 INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(frozen=True)
-class Change:
-    """A file of the learner that differs from the generated one.
-
-    Attributes:
-        path: The file.
-        text: What is generated for it.
-    """
-
-    path: Path
-    text: str
+TODO_IMPORT = "from tiny_llm_course import todo"
 
 
 def generate(reference: Path) -> dict[str, str]:
@@ -56,30 +45,6 @@ def changes(reference: Path, starter: Path) -> list[Change]:
     ]
 
 
-def write(pending: list[Change], copies: Path) -> Path | None:
-    """Write generated files, and first copy what they replace.
-
-    Args:
-        pending: What to write.
-        copies: Where to keep the copies, in a folder named after the time.
-
-    Returns:
-        The folder with the copies, or None if no file was replaced.
-    """
-    replaced = [change.path for change in pending if change.path.exists()]
-    kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
-    if replaced:
-        kept.mkdir(parents=True)
-    for path in replaced:
-        shutil.copy2(path, kept / path.name)
-    for change in pending:
-        change.path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = change.path.with_suffix(".py.new")
-        unfinished.write_text(change.text, encoding="utf-8")
-        unfinished.replace(change.path)
-    return kept if replaced else None
-
-
 def stub(source: str, file: str) -> str:
     """Take the answers out of one file.
 
@@ -87,75 +52,51 @@ def stub(source: str, file: str) -> str:
         source: Text of the file in `tiny_llm_ref`.
         file: Its name without `.py`, as symbols begin with it.
     """
-    lines = source.splitlines()
-    kept: list[str] = []
-    done = 0
-    has_todo = False
-    for node in ast.parse(source).body:
-        start, end = _first_line(node) - 1, node.end_lineno or node.lineno
-        between, text = lines[done:start], lines[start:end]
-        done = end
-        name = _name(node)
-        if name.startswith("_"):
+    given = Source.parse(source)
+    text, done = "", 0
+    for statement in given.statements:
+        between = "".join(given.lines[done : statement.start])
+        done = statement.end
+        if any(name.startswith("_") for name in statement.binds):
             continue
-        if tasks_of(f"{file}.{name}"):
-            has_todo = True
-            text = list(_stubbed(node, lines, f"{file}.{name}"))
-        kept += [*between, *text]
-    return "\n".join(_with_import(kept) if has_todo else kept) + "\n"
+        text += between + "".join(_without_answer(statement, given, file))
+    return with_import(text, TODO_IMPORT) if " todo(" in text else text
 
 
-def _stubbed(node: ast.stmt, lines: list[str], symbol: str) -> Iterator[str]:
+def _without_answer(statement: Statement, given: Source, file: str) -> Sequence[str]:
+    """Return the lines of a statement, without the answer if it has one."""
+    node = statement.node
+    lines = given.lines[statement.start : statement.end]
+    if not isinstance(node, Function | ast.ClassDef):
+        return lines
+    owners = tasks_of(f"{file}.{node.name}")
+    if not owners:
+        return lines
+    return list(_stubbed(node, given.lines, f'todo("{owners[0].address}")'))
+
+
+def _stubbed(
+    node: Function | ast.ClassDef, lines: Sequence[str], todo: str
+) -> Iterator[str]:
     """Yield the lines of a function or class of the syllabus, without the answer."""
-    if isinstance(node, Function):
-        yield from _header(node, lines)
-        indent = " " * (node.col_offset + 4)
-        yield f'{indent}todo("{tasks_of(symbol)[0].address}")'
-        return
-    assert isinstance(node, ast.ClassDef), f"{symbol} is neither function nor class"
     yield from _header(node, lines)
+    if isinstance(node, Function):
+        yield " " * (node.col_offset + 4) + f"{todo}\n"
+        return
     for method in node.body:
         if isinstance(method, Function) and _is_public(method.name):
-            yield ""
-            yield from _stubbed(method, lines, symbol)
+            yield "\n"
+            yield from _stubbed(method, lines, todo)
 
 
-def _header(node: Function | ast.ClassDef, lines: list[str]) -> list[str]:
+def _header(node: Function | ast.ClassDef, lines: Sequence[str]) -> Sequence[str]:
     """Return the lines from the decorators to the end of the docstring."""
     first = node.body[0]
     has_docstring = ast.get_docstring(node) is not None
     last = (first.end_lineno or first.lineno) if has_docstring else first.lineno - 1
-    return lines[_first_line(node) - 1 : last]
-
-
-def _first_line(node: ast.stmt) -> int:
-    """Return the line where a statement begins, its decorators included."""
-    decorators = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _name(node: ast.stmt) -> str:
-    """Return the name that a top-level statement defines, or an empty one."""
-    if isinstance(node, Function | ast.ClassDef):
-        return node.name
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return ""
+    return lines[first_line(node) - 1 : last]
 
 
 def _is_public(name: str) -> bool:
     """Tell whether a method is part of the interface: `__call__` is, `_rows` is not."""
     return not name.startswith("_") or name.endswith("__")
-
-
-def _with_import(lines: list[str]) -> list[str]:
-    """Import `todo` where the import order of the project wants it."""
-    text = "\n".join(lines)
-    imports = [
-        node
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and not getattr(node, "level", 0)
-    ]
-    after = imports[-1].end_lineno or 0
-    return [*lines[:after], "", "from tiny_llm_course import todo", *lines[after:]]

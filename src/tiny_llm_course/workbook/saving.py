@@ -1,0 +1,61 @@
+"""Replacing files: first a copy of what is there, then all of the new text at once."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file, and what it is going to hold.
+
+    Attributes:
+        path: The file.
+        text: All of its new text.
+    """
+
+    path: Path
+    text: str
+
+
+def write(pending: Sequence[Change], copies: Path) -> Path | None:
+    """Write files, and first copy what they replace.
+
+    Args:
+        pending: What to write.
+        copies: Where to keep the copies, in a folder named after the time.
+
+    Returns:
+        The folder with the copies, or None if no file was replaced.
+    """
+    replaced = [change.path for change in pending if change.path.exists()]
+    kept = keep(replaced, copies) if replaced else None
+    for change in pending:
+        write_whole(change.path, change.text)
+    return kept
+
+
+def keep(paths: Sequence[Path], copies: Path) -> Path:
+    """Copy files into a new folder named after the time, and return that."""
+    kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
+    kept.mkdir(parents=True)
+    for path in paths:
+        shutil.copy2(path, kept / path.name)
+    return kept
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever reads it finds the old text or the new one."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.new")
+    try:
+        unfinished.write_bytes(text.encode())
+        if target.exists():
+            shutil.copymode(target, unfinished)
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
