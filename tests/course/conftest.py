@@ -1,5 +1,6 @@
-"""What tests of the machinery run on: a tiny checkpoint, a solution with a script."""
+"""What tests of the machinery run on: a checkpoint, a solution, a checkout."""
 
+import importlib
 import json
 import shutil
 from collections.abc import Callable
@@ -8,8 +9,17 @@ from typing import Any
 
 import mlx.core as mx
 import pytest
+from click.testing import CliRunner
+from click.testing import Result as Ran
 from mlx.utils import tree_flatten
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from tiny_llm_course import progress
+from tiny_llm_course.grading.results import PASSED, Result
+from tiny_llm_course.grading.standing import TaskReport
+from tiny_llm_course.places import TESTS, Checkout
+from tiny_llm_course.starter import generate
+from tiny_llm_course.syllabus import task_at
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 CHAT_TEMPLATE = (
@@ -121,3 +131,46 @@ def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
         return solution
 
     return write
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """Return a checkout of a learner who has not begun."""
+    found = Checkout(tmp_path / "checkout")
+    shutil.copytree(REFERENCE, found.reference)
+    found.starter.mkdir()
+    for name, text in generate(REFERENCE).items():
+        (found.starter / name).write_text(text, encoding="utf-8")
+    found.tests.mkdir()
+    for path in TESTS.glob("test_week_*.py"):
+        shutil.copy(path, found.tests)
+    return found
+
+
+@pytest.fixture
+def pdm_run(checkout: Checkout) -> Callable[[str], Ran]:
+    """Return a function that runs a command in that checkout, as pdm would."""
+
+    def run(line: str) -> Ran:
+        name, *arguments = line.split()
+        module = importlib.import_module(f"tiny_llm_course.commands.{name}")
+        home = {"TINY_LLM_HOME": str(checkout.root)}
+        return CliRunner().invoke(module.command, arguments, env=home)
+
+    return run
+
+
+@pytest.fixture
+def graded(checkout: Checkout) -> Callable[..., None]:
+    """Return a function that writes down what came of a run, without running it."""
+
+    def record(*addresses: str, status: str = PASSED, **more: Any) -> None:  # noqa: ANN401
+        tasks = [task_at(address) for address in addresses]
+        reports = [
+            TaskReport(task, (Result(str(task.address), "a test", status),))
+            for task in tasks
+        ]
+        more.setdefault("graded", progress.before(checkout, tasks))
+        progress.record(checkout, reports, **more)
+
+    return record

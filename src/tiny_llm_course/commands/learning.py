@@ -1,0 +1,78 @@
+"""What the learner's commands share: which tasks, and how far the learner is."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.standing import DONE, TaskReport
+from tiny_llm_course.places import here
+from tiny_llm_course.progress import SKIPPED, Progress
+from tiny_llm_course.syllabus import Address, Task
+from tiny_llm_course.workbook.lookup import link_to
+
+Command = Callable[..., Any]
+
+OPTIONS = (
+    click.option("--week", type=int, help="Number of the week."),
+    click.option("--day", type=int, help="Number of the day in the week."),
+    click.option("--task", type=int, help="Number of the task on that day."),
+)
+
+
+def task_options(command: Command) -> Command:
+    """Add the options that say which tasks are meant."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def load_progress() -> Progress:
+    """Read how far the learner is. Say so if the file is damaged."""
+    found, copy = progress.load(here())
+    _report_damage(copy)
+    return found
+
+
+def remember(
+    reports: Sequence[TaskReport],
+    graded: dict[Address, str],
+    pytest_args: Sequence[str] = (),
+) -> None:
+    """Write down what came of a run on the learner's package.
+
+    Args:
+        reports: How the tasks stand.
+        graded: What `progress.before` returned before the run.
+        pytest_args: What pytest was told.
+    """
+    _report_damage(progress.record(here(), reports, graded, pytest_args))
+
+
+def echo_total(standing: dict[Task, str]) -> None:
+    """Say how many tasks are done."""
+    found = list(standing.values())
+    done, skipped, total = found.count(DONE), found.count(SKIPPED), len(found)
+    key = "commands.total_skipped" if skipped else "commands.total"
+    click.echo(say(key, done=done, skipped=skipped, total=total))
+
+
+def echo_symbol(key: str, symbol: str) -> None:
+    """Say something of a symbol, and where it is."""
+    name = symbol.partition(".")[2]
+    click.echo(say(key, place=link_to(here(), symbol), name=name))
+
+
+def echo_copies(folder: Path | None) -> None:
+    """Say where the copies are of what has been replaced, if anything has."""
+    if folder:
+        click.echo(say("commands.copies", folder=here().link(folder)))
+
+
+def _report_damage(copy: Path | None) -> None:
+    """Say that the progress file was damaged, if it was."""
+    if copy:
+        click.echo(say("commands.damaged", copy=here().link(copy)), err=True)

@@ -1,0 +1,184 @@
+"""How far the learner has come, kept in a small file that git ignores."""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import Address, Task, tasks
+from tiny_llm_course.workbook import fingerprints
+from tiny_llm_course.workbook.lookup import is_untouched
+from tiny_llm_course.workbook.saving import keep, write_whole
+
+SKIPPED = "skipped"
+CHANGED = "changed"
+"""The code, the tests or the grader are not those of the last verdict."""
+
+VERDICTS = {DONE, WRONG, WAITS, NOT_STARTED, SKIPPED}
+CLOSED = {DONE, SKIPPED}
+"""What is neither to be done nor to be graded."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a task stood, and when.
+
+    Attributes:
+        status: One of VERDICTS.
+        when: Date and time.
+        fingerprint: What the verdict depended on. For a skipped task it covers the
+            definitions alone: they are not the learner's, whatever they call.
+    """
+
+    status: str
+    when: str
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        if self.status not in VERDICTS:
+            raise ValueError(f"status: expected one of {VERDICTS}, got {self.status!r}")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known about the tasks, by their address as text.
+
+    Attributes:
+        tasks: How they stood when they were graded or skipped.
+        hints: The level of the last hint that was read.
+    """
+
+    tasks: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    hints: dict[str, int] = field(default_factory=dict[str, int])
+
+    def with_entry(self, task: Task, status: str, fingerprint: str) -> "Progress":
+        """Add how a task stands now."""
+        when = datetime.now().astimezone().isoformat(timespec="seconds")
+        entry = Entry(status, when, fingerprint)
+        return replace(self, tasks=self.tasks | {str(task.address): entry})
+
+    def with_hint(self, task: Task, level: int) -> "Progress":
+        """Remember that a hint was read."""
+        address = str(task.address)
+        highest = max(level, self.hints.get(address, 0))
+        return replace(self, hints=self.hints | {address: highest})
+
+
+def load(checkout: Checkout) -> tuple[Progress, Path | None]:
+    """Read the progress of the learner.
+
+    Returns:
+        What the file says, and nothing if there is none. If it is damaged: nothing,
+        and the copy that was made of it.
+    """
+    if not checkout.progress.exists():
+        return Progress(), None
+    try:
+        content = json.loads(checkout.progress.read_bytes())
+        entries = {task: Entry(**entry) for task, entry in content["tasks"].items()}
+        hints = {task: int(level) for task, level in content["hints"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        kept = keep([checkout.progress], checkout.copies)
+        save(checkout, Progress())
+        return Progress(), kept / checkout.progress.name
+    return Progress(entries, hints), None
+
+
+def save(checkout: Checkout, progress: Progress) -> None:
+    """Write the progress of the learner, all of it or nothing."""
+    write_whole(checkout.progress, json.dumps(asdict(progress), indent=2) + "\n")
+
+
+def status(checkout: Checkout, progress: Progress, task: Task) -> str:
+    """Say how a task stands now: one of VERDICTS, or CHANGED.
+
+    A stub is not started, whatever stood there before.
+    """
+    if all(is_untouched(checkout, symbol) for symbol in task.symbols):
+        return NOT_STARTED
+    if is_skipped(checkout, progress, task):
+        return SKIPPED
+    entry = progress.tasks.get(str(task.address))
+    is_known = entry and entry.fingerprint == fingerprints.of_verdict(checkout, task)
+    return entry.status if entry and is_known else CHANGED
+
+
+def is_skipped(checkout: Checkout, progress: Progress, task: Task) -> bool:
+    """Tell whether a task was skipped, and the course's solution is still in place."""
+    entry = progress.tasks.get(str(task.address))
+    if entry is None or entry.status != SKIPPED:
+        return False
+    return entry.fingerprint == fingerprints.of_answer(checkout, task)
+
+
+def statuses(checkout: Checkout, progress: Progress) -> dict[Task, str]:
+    """Return how each task of the course stands now."""
+    return {task: status(checkout, progress, task) for task in tasks()}
+
+
+def first_open(
+    standing: dict[Task, str], chosen: Iterable[Task] | None = None
+) -> Task | None:
+    """Return the first task that is neither done nor skipped.
+
+    Args:
+        standing: What `statuses` returned.
+        chosen: Where to look. None takes the whole course.
+    """
+    looked_at = standing if chosen is None else chosen
+    return next((task for task in looked_at if standing[task] not in CLOSED), None)
+
+
+def skip(checkout: Checkout, progress: Progress, skipped: Iterable[Task]) -> None:
+    """Write down that tasks are skipped, once their solution has been put in."""
+    for task in skipped:
+        fingerprint = fingerprints.of_answer(checkout, task)
+        progress = progress.with_entry(task, SKIPPED, fingerprint)
+    save(checkout, progress)
+
+
+def before(checkout: Checkout, tasks: Iterable[Task]) -> dict[Address, str]:
+    """Return what the verdicts on some tasks depend on, to be taken before a run.
+
+    What the learner saves while the tests run is not what they judge.
+    """
+    return {task.address: fingerprints.of_verdict(checkout, task) for task in tasks}
+
+
+def record(
+    checkout: Checkout,
+    reports: Sequence[TaskReport],
+    graded: dict[Address, str],
+    pytest_args: Sequence[str] = (),
+) -> Path | None:
+    """Write down what came of a run.
+
+    A skipped task stays skipped until its code changes: its tests pass because of us.
+
+    Args:
+        checkout: Where the learner works.
+        reports: How the tasks stand.
+        graded: What `before` returned before the run.
+        pytest_args: What pytest was told. Unless all tests of a task ran, none of
+            them failing does not make it done.
+
+    Returns:
+        The copy of the progress file, if that was damaged.
+    """
+    progress, damaged = load(checkout)
+    words = " ".join(pytest_args)
+    all_ran = re.fullmatch(r"((-q|-k ?task_\d+)( |$))*", words) is not None
+    for report in reports:
+        if is_skipped(checkout, progress, report.task):
+            continue
+        if report.status == DONE and not all_ran:
+            continue
+        fingerprint = graded[report.task.address]
+        progress = progress.with_entry(report.task, report.status, fingerprint)
+    save(checkout, progress)
+    return damaged
