@@ -1,0 +1,65 @@
+"""`pdm run next`: what to do next."""
+
+import click
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.learning import (
+    echo_symbol,
+    echo_total,
+    load_progress,
+    task_options,
+)
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import here
+from tiny_llm_course.progress import CHANGED, SKIPPED
+from tiny_llm_course.syllabus import Task, select_tasks
+
+
+@click.command("next", cls=CourseCommand)
+@task_options
+def command(week: int | None, day: int | None, task: int | None) -> int:
+    """Say where you are and what to do next: chapter, file and line, commands.
+
+    With --week, --day or --task: the next one of these.
+    """
+    chosen = select_tasks(week, day, task)
+    standing = progress.statuses(here(), load_progress())
+    echo_total(standing)
+    num_changed = list(standing.values()).count(CHANGED)
+    if num_changed > 1:
+        click.echo(say("commands.next.changed", number=num_changed))
+    click.echo()
+    found = progress.first_open(standing, chosen)
+    if not found and week is not None:
+        click.echo(say("commands.next.selection_done"))
+        found = progress.first_open(standing)
+    if found:
+        _echo_task(found, standing[found])
+    else:
+        _echo_all_done(standing)
+    return 0
+
+
+def _echo_task(task: Task, status: str) -> None:
+    """Say what a task is, and where it is worked on."""
+    chapter = here().chapters / f"{task.chapter}.md"
+    where = here().link(chapter) if chapter.exists() else task.chapter
+    status = say(f"commands.status.{status}")
+    named = {"address": task.address, "title": task.title}
+    click.echo(say("commands.next.task", **named, status=status))
+    click.echo(say("commands.next.chapter", chapter=where))
+    for symbol in task.symbols:
+        echo_symbol("commands.next.place", symbol)
+    click.echo(say("commands.next.test", command=task.test_command))
+    click.echo(say("commands.next.hint", command=task.hint_command))
+
+
+def _echo_all_done(standing: dict[Task, str]) -> None:
+    """Say that nothing is left, but for what was skipped."""
+    click.echo(say("commands.next.all_done"))
+    for task, status in standing.items():
+        if status == SKIPPED:
+            named = {"address": task.address, "title": task.title}
+            options = task.address.options
+            click.echo(say("commands.next.skipped", **named, options=options))
