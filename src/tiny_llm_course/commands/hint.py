@@ -1,0 +1,55 @@
+"""`pdm run hint`: help with a task, a step at a time."""
+
+import click
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import lines, say
+from tiny_llm_course.commands.learning import load_progress, task_options
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import here
+from tiny_llm_course.progress import Progress
+from tiny_llm_course.syllabus import Task, select_task
+
+LEVELS = 3
+
+
+@click.command("hint", cls=CourseCommand)
+@task_options
+@click.option(
+    "--level",
+    type=click.IntRange(1, LEVELS),
+    help="Which hint. Without it, each call shows the one after the last.",
+)
+def command(
+    week: int | None, day: int | None, task: int | None, level: int | None
+) -> int:
+    """Help with a task. There are three hints, and the last is nearly the answer.
+
+    Without --week, --day and --task: the task that comes next.
+    """
+    known = load_progress()
+    chosen = (
+        _next(known) if week is day is task is None else select_task(week, day, task)
+    )
+    address = chosen.address
+    level = level or min(known.hints.get(str(address), 0) + 1, LEVELS)
+    texts = lines(f"week_{address.week}_day_{address.day}.hints.task_{address.task}")
+    named = {"address": address, "title": chosen.title}
+    click.echo(say("commands.hint.heading", **named, level=level, levels=LEVELS))
+    click.echo(f"\n{texts[level - 1].strip()}\n")
+    if level < LEVELS:
+        further = f"{chosen.hint_command} --level {level + 1}"
+        click.echo(say("commands.hint.further", command=further))
+    else:
+        click.echo(say("commands.hint.last", options=address.options))
+    progress.save(here(), known.with_hint(chosen, level))
+    return 0
+
+
+def _next(known: Progress) -> Task:
+    """Return the task that the learner is at."""
+    found = progress.first_open(progress.statuses(here(), known))
+    if found is None:
+        raise CourseError(say("commands.hint.all_done"))
+    return found
