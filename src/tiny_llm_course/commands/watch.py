@@ -43,6 +43,7 @@ def command(solution: str) -> int:
                 _show(console, tasks, solution, standby)
                 seconds = time.perf_counter() - saved_s
                 click.secho(say("watch.took", seconds=seconds), dim=True)
+                standby.prepare()
     except KeyboardInterrupt:
         pass
     finally:

@@ -42,16 +42,24 @@ def start(arguments: Sequence[str]) -> Launched:
 class Standby:
     """Keep a Python at hand that has imported what is slow to import.
 
-    It serves once, and the next one is started at the same time: a solution under test
-    always gets a process of its own, which it may crash.
+    It serves once: a solution under test always gets a process of its own, which it may
+    crash. The next one is made when there is time, by `prepare`.
     """
 
     def __init__(self) -> None:
-        self._ready = _spawn(__name__)
+        self._ready: Launched | None = None
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Have a Python at hand for the next time."""
+        if self._ready is None:
+            self._ready = _spawn(__name__)
 
     def __call__(self, arguments: Sequence[str]) -> Launched:
         """Start pytest in the Python that is ready."""
-        launched, self._ready = self._ready, _spawn(__name__)
+        self.prepare()
+        launched, self._ready = self._ready, None
+        assert launched is not None
         assert launched.process.stdin is not None
         launched.process.stdin.write(json.dumps(list(arguments)) + "\n")
         launched.process.stdin.close()
@@ -59,9 +67,10 @@ class Standby:
 
     def close(self) -> None:
         """Let go of the Python that is ready."""
-        self._ready.process.kill()
-        self._ready.process.communicate()
-        self._ready.output.close()
+        if self._ready is not None:
+            self._ready.process.kill()
+            self._ready.process.communicate()
+            self._ready.output.close()
 
 
 def _spawn(module: str, *arguments: str, stdin: int = subprocess.PIPE) -> Launched:
@@ -83,7 +92,10 @@ def _serve() -> int:
         importlib.import_module(name)
     pytest = importlib.import_module("pytest")
     line = sys.stdin.readline()
-    return int(pytest.main(json.loads(line))) if line else 0
+    if not line:
+        return 0
+    # What is imported already cannot have its assertions rewritten, and warns of it.
+    return int(pytest.main(["--assert=plain", *json.loads(line)]))
 
 
 if __name__ == "__main__":

@@ -83,13 +83,13 @@ def _unfinished(launched: Launched, path: Path, silence_limit_s: float) -> bool:
         reason = _reason(process.returncode, silence_limit_s if hangs else None)
         append(path, replace(running[-1], status=WRONG, message=reason))
         return True
-    if process.returncode == NO_TESTS_COLLECTED and not read(path).tests:
+    if read(path).tests:
+        return False
+    if process.returncode == NO_TESTS_COLLECTED:
         raise CourseError(
             "no test matches; leave out -k, or see `pdm run test -- --co`"
         )
-    if process.returncode not in {0, 1, NO_TESTS_COLLECTED}:
-        raise CourseError(said.strip().splitlines()[-1] if said else "pytest failed")
-    return False
+    raise CourseError(said.strip().splitlines()[-1] if said else "pytest failed")
 
 
 def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
