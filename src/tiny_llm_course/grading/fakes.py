@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import mlx.core as mx
 import numpy as np
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.verdict import StepLimitError
 
 END_TOKEN = 256
@@ -113,7 +114,7 @@ class ScriptedModel:
         """Return logits B x L x V for token ids B x L."""
         if inputs.ndim != 2:
             raise ValueError(
-                f"model: expected token ids of shape B x L, got {inputs.shape}"
+                say("week_1_day_6.complaints.no_batch", shape=inputs.shape)
             )
         seen = np.array(inputs[0]).tolist()
         self._count_call(seen)
@@ -127,11 +128,13 @@ class ScriptedModel:
         """Raise when the model is called much more often than its text has tokens."""
         self.num_calls += 1
         if self.num_calls > 4 * max(map(len, self.scripts)):
-            raise StepLimitError(
-                f"the model was called {self.num_calls} times for a text of "
-                f"{len(self.scripts[0])} tokens, and is now shown "
-                f"{spelt_out(seen)[:60]!r}"
+            message = say(
+                "week_1_day_6.complaints.no_end",
+                num_calls=self.num_calls,
+                num_tokens=len(self.scripts[0]),
+                shown=spelt_out(seen)[:40],
             )
+            raise StepLimitError(message)
 
     def _next(self, seen: list[int], script: list[int]) -> int:
         """Return the token of `script` that follows the text `seen`."""
