@@ -1,0 +1,41 @@
+"""`pdm run solution`: compare your code with the course's."""
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.learning import echo_symbol, load_progress, task_options
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import here
+from tiny_llm_course.progress import CLOSED
+from tiny_llm_course.syllabus import select_task
+from tiny_llm_course.workbook.comparing import difference
+
+STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
+"""By how a line begins; the first that fits counts."""
+
+
+@click.command("solution", cls=CourseCommand)
+@task_options
+@click.option("--spoil", is_flag=True, help="Show it although the task is not done.")
+def command(week: int | None, day: int | None, task: int | None, *, spoil: bool) -> int:
+    """Show how the course solves a task, as a diff from your code to ours.
+
+    It waits until the task is done, unless you say --spoil.
+    """
+    chosen = select_task(week, day, task)
+    known = load_progress()
+    if not spoil and progress.status(here(), known, chosen) not in CLOSED:
+        raise CourseError(say("commands.solution.not_done", address=chosen.address))
+    found = list(difference(here(), chosen.symbols))
+    console = Console(highlight=False, soft_wrap=True)
+    for line in found:
+        styles = (style for start, style in STYLES.items() if line.startswith(start))
+        console.print(Text(line, style=next(styles, "")))
+    if not found:
+        for symbol in chosen.symbols:
+            echo_symbol("commands.solution.same", symbol)
+    return 0
