@@ -1,0 +1,42 @@
+"""`pdm run skip`: go on without having solved a task."""
+
+import click
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.learning import (
+    echo_copies,
+    echo_symbol,
+    load_progress,
+    task_options,
+)
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import here
+from tiny_llm_course.progress import CLOSED
+from tiny_llm_course.syllabus import select_task, tasks
+from tiny_llm_course.workbook.plans import plan_skip
+from tiny_llm_course.workbook.saving import write
+
+
+@click.command("skip", cls=CourseCommand)
+@task_options
+def command(week: int | None, day: int | None, task: int | None) -> int:
+    """Put in the course's solution of a task, so that later days work without yours.
+
+    What is replaced is copied first. `pdm run reset` puts the stub back.
+    """
+    chosen = select_task(week, day, task)
+    known = load_progress()
+    status = progress.status(here(), known, chosen)
+    if status in CLOSED:
+        click.echo(say(f"commands.skip.{status}", address=chosen.address))
+        return 0
+    copies = write(plan_skip(here(), chosen.symbols), here().copies)
+    solved = [one for one in tasks() if set(one.symbols) <= set(chosen.symbols)]
+    progress.skip(here(), known, solved)
+    for symbol in chosen.symbols:
+        echo_symbol("commands.skip.put_in", symbol)
+    for one in solved:
+        click.echo(say("commands.skip.marked", address=one.address, title=one.title))
+    echo_copies(copies)
+    return 0
