@@ -181,6 +181,14 @@ def test_a_name_that_is_missing_is_added(text: str) -> None:
     assert text.endswith(f"\n\n{ANSWER}")
 
 
+def test_a_name_that_is_missing_stands_above_what_may_need_it() -> None:
+    theirs = "import math\n\n\n# the volume\ndef volume(): ...\n"
+
+    assert answered(theirs) == theirs.replace(
+        "# the volume", f"{ANSWER.rstrip()}\n\n\n# the volume"
+    )
+
+
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_putting_the_solution_in_and_the_stub_back_changes_nothing(symbol: str) -> None:
     file, name = symbol.split(".")

@@ -6,10 +6,9 @@ the learner's file stays: other definitions, helpers, imports.
 
 import ast
 import re
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from tiny_llm_course.workbook.source import (
-    Function,
     Import,
     Source,
     Statement,
@@ -36,12 +35,14 @@ def put(text: str, donor: str, name: str, others: frozenset[str]) -> str:
     target, giver = Source.parse(text), Source.parse(donor)
     needed = giver.behind(name, others)
     block = _block(target, giver, name, needed)
-    old = target.definition(name)
+    old, below = target.definition(name), _below(target, giver, name)
     if old:
         text = target.replaced(old.start, old.end, f"{block}\n")
+    elif below is not None:
+        text = target.replaced(below, below, block + BETWEEN_DEFINITIONS)
     else:
-        at = _place(target, giver, name)
-        text = target.replaced(at, at, f"\n\n{block}\n")
+        end = len(target.lines)
+        text = target.replaced(end, end, f"\n\n{block}\n")
     for statement in needed:
         if isinstance(statement.node, Import):
             text = _with_names(text, statement.node)
@@ -150,20 +151,23 @@ def _free_name(name: str, target: Source) -> str:
     return name
 
 
-def _place(target: Source, giver: Source, name: str) -> int:
-    """Return the line for a new definition: below the one it follows in the donor.
+def _below(target: Source, giver: Source, name: str) -> int | None:
+    """Return the line of the definition that a new one has to stand above.
 
-    At the end of the file if it is to count instead of another one of that name.
+    It is the next one of the donor, which may need the new one. None puts it at the
+    end: there it also outweighs whatever else has its name.
     """
     if name in target.names:
-        return len(target.lines)
-    above = takewhile(lambda one: name not in one.binds, giver.statements)
-    for statement in reversed(list(above)):
-        if isinstance(statement.node, Function | ast.ClassDef):
-            theirs = target.definition(statement.node.name)
-            if theirs:
-                return theirs.end
-    return len(target.lines)
+        return None
+    behind = dropwhile(lambda one: name not in one.binds, giver.statements)
+    known = [target.definition(next_name) for one in behind for next_name in one.binds]
+    theirs = next((one for one in known if one), None)
+    if theirs is None:
+        return None
+    at = theirs.start
+    while at and target.lines[at - 1].startswith("#"):
+        at -= 1
+    return at
 
 
 def _with_names(text: str, node: Import) -> str:

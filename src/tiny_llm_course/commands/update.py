@@ -1,0 +1,48 @@
+"""`pdm run update`: bring your files up to the version of the course."""
+
+import click
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.learning import echo_copies, echo_symbol
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import here
+from tiny_llm_course.workbook.plans import NEW, RENEWED, FileUpdate, plan_update
+from tiny_llm_course.workbook.saving import Change, write
+
+
+@click.command("update", cls=CourseCommand)
+def command() -> int:
+    """Bring your files up to date, after a new version of the course was pulled.
+
+    New files and new stubs are added, and the stubs that you have not touched are
+    renewed. What you have written stays as it is. What is replaced is copied first.
+    """
+    updates = plan_update(here())
+    copies = write(_changes(updates), here().copies)
+    for update in updates:
+        _echo(update)
+    if not any(update.news or update.problem for update in updates):
+        click.echo(say("commands.update.nothing"))
+    echo_copies(copies)
+    return int(any(update.problem for update in updates))
+
+
+def _changes(updates: list[FileUpdate]) -> list[Change]:
+    """Return what has to be written."""
+    return [
+        Change(update.path, update.text)
+        for update in updates
+        if any(what in {NEW, RENEWED} for what, _ in update.news)
+    ]
+
+
+def _echo(update: FileUpdate) -> None:
+    """Say what is new in one file, or what is wrong with it."""
+    if update.problem:
+        click.echo(update.problem, err=True)
+    for what, name in update.news:
+        if name:
+            echo_symbol(f"commands.update.{what}", f"{update.path.stem}.{name}")
+        else:
+            place = here().link(update.path)
+            click.echo(say("commands.update.new_file", place=place))
