@@ -78,6 +78,31 @@ def test_the_text_appears_as_it_grows_and_ctrl_c_keeps_it(
     assert process.returncode == 130
 
 
+def test_without_arguments_the_embedded_model_tells_a_story() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", IN_PYTHON], capture_output=True, text=True, check=True
+    )
+
+    assert run.stdout.count(" ") > 30
+    assert run.stdout.endswith(".\n")
+    prompt, speeds = run.stderr.splitlines()
+    assert prompt == "> Tell me a story about a fox in the forest."
+    assert re.fullmatch(
+        r"prompt: 19 tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s",
+        speeds,
+    )
+
+
+@pytest.mark.parametrize("temp", [0, 0.7])
+def test_the_story_is_about_what_was_asked_for(temp: float) -> None:
+    options = ["--temp", str(temp), "--seed", "1"]
+
+    result = CliRunner().invoke(command, options)
+
+    assert "fox" in result.stdout
+    assert "forest" in result.stdout
+
+
 def test_pytorch_is_not_imported(tiny_checkpoint: Path) -> None:
     """It takes as long to import as all the rest, and only transformers asks for it."""
     arguments = ["--model", str(tiny_checkpoint), "--max-tokens", "1"]
