@@ -32,6 +32,10 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
 
     Begin with the first failing test that any mistake explains, by failing it in the
     same way; then let the other tests, failed and passed, tell those apart that remain.
+    Two solutions may fail one test alike by chance, such as by drawing token 0 whenever
+    nothing is left to draw, or in bfloat16, which is coarse. So of the failing tests
+    that a mistake fails, too, it has to explain half at least. Those that it passes do
+    not count: a wrong softmax fails the tests of attention, its known mistake does not.
 
     Args:
         outcomes: Of all tests of one task.
@@ -43,7 +47,11 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     passed = [one for one in outcomes if not one.verdict]
     for position, outcome in enumerate(failed):
-        candidates = [one for one in known if _does_the_same(one, outcome)]
+        candidates = [
+            one
+            for one in known
+            if _does_the_same(one, outcome) and _explains_half(one, failed)
+        ]
         if candidates:
             return _narrowed(candidates, [*failed[position + 1 :], *passed])
     return []
@@ -96,6 +104,13 @@ def _narrowed(
         agreeing = [one for one in candidates if _does_the_same(one, outcome)]
         candidates = agreeing or candidates
     return candidates
+
+
+def _explains_half(one: Specimen, failed: Sequence[Outcome]) -> bool:
+    """Tell whether a mistake fails in the same way, at least half of the times."""
+    shared = [outcome for outcome in failed if verdict_on(one, outcome.trial)]
+    num_explained = sum(_does_the_same(one, outcome) for outcome in shared)
+    return 2 * num_explained >= len(shared)
 
 
 def _does_the_same(one: Specimen, outcome: Outcome) -> bool:

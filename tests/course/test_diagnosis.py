@@ -1,0 +1,75 @@
+"""Which mistake is named for what a solution does."""
+
+from collections.abc import Callable, Sequence
+
+import mlx.core as mx
+import numpy as np
+
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.diagnosis import Outcome, explain
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import DTYPES
+from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.syllabus import Address
+
+TASK = Address(1, 4, 2)
+
+
+class Activations:
+    """A solution that knows nothing but functions of one array."""
+
+    def __init__(self, **functions: Callable[[mx.array], mx.array]) -> None:
+        self._functions = functions
+
+    def get(self, symbol: str) -> Callable[[mx.array], mx.array]:
+        return self._functions[symbol.split(".")[1]]
+
+
+def _is_zero(symbol: str, dtype: mx.Dtype, grade: Grader) -> None:
+    """Expect 0 from an operation that gets 0."""
+    call = Call(symbol, (mx.zeros(1, dtype),))
+    grade.assert_close(call, Truth(np.zeros(1), np.ones(1)), dtype)
+
+
+def _trials(symbol: str) -> list[Trial]:
+    return [
+        Trial(TASK, "test", _is_zero, {"symbol": symbol, "dtype": dtype}, mx.cpu)
+        for dtype in DTYPES
+    ]
+
+
+def _outcomes(solution: Activations, trials: Sequence[Trial]) -> list[Outcome]:
+    return [Outcome(trial, trial.run(solution)) for trial in trials]
+
+
+def _plus(offset: float) -> Callable[[mx.array], mx.array]:
+    return lambda x: x + offset
+
+
+def _silu_plus(offset: float) -> Specimen:
+    return Specimen(TASK, "basics.silu", _plus(offset))
+
+
+def test_mistake_that_does_the_same_is_named() -> None:
+    one, two = _silu_plus(1), _silu_plus(2)
+    outcomes = _outcomes(Activations(silu=_plus(2)), _trials("basics.silu"))
+
+    assert explain(outcomes, [one, two]) == [two]
+
+
+def test_mistake_that_looks_alike_by_chance_is_not_named() -> None:
+    """1 and 1.02 are 2.6 units of bfloat16 apart, and 20 of float16."""
+    outcomes = _outcomes(Activations(silu=_plus(1.02)), _trials("basics.silu"))
+
+    assert explain(outcomes, [_silu_plus(1)]) == []
+
+
+def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:
+    """Around a known mistake stands the reference: there, the SiLU is right."""
+    one = Specimen(TASK, "basics.gelu", _plus(1))
+    trials = [*_trials("basics.gelu")[:1], *_trials("basics.silu")]
+    outcomes = _outcomes(Activations(gelu=_plus(1), silu=_plus(1)), trials)
+
+    assert explain(outcomes, [one]) == [one]
