@@ -53,7 +53,7 @@ def plan_reset(checkout: Checkout, symbols: Iterable[str]) -> list[Change]:
     Raises:
         CourseError: A file is not Python, and not only because of these symbols.
     """
-    return _plan(checkout, symbols, starter.generate(checkout.reference))
+    return _plan(checkout, symbols, to_stub=True)
 
 
 def plan_skip(checkout: Checkout, symbols: Iterable[str]) -> list[Change]:
@@ -62,8 +62,7 @@ def plan_skip(checkout: Checkout, symbols: Iterable[str]) -> list[Change]:
     Raises:
         CourseError: A file is not Python, and not only because of these symbols.
     """
-    files = checkout.reference.glob("*.py")
-    return _plan(checkout, symbols, {path.name: read(path) for path in files})
+    return _plan(checkout, symbols, to_stub=False)
 
 
 def plan_update(checkout: Checkout) -> list[FileUpdate]:
@@ -81,17 +80,17 @@ def plan_update(checkout: Checkout) -> list[FileUpdate]:
     return updates
 
 
-def _plan(
-    checkout: Checkout, symbols: Iterable[str], donors: dict[str, str]
-) -> list[Change]:
-    """Replace the definitions of some symbols by those of the donors."""
+def _plan(checkout: Checkout, symbols: Iterable[str], *, to_stub: bool) -> list[Change]:
+    """Replace the definitions of some symbols by their stubs, or by the solutions."""
     changes: list[Change] = []
     for path, names in by_file(checkout, symbols):
         reference = read(checkout.reference / path.name)
+        stub = starter.stub(reference, path.stem)
         old = text_of(checkout, path)
-        text = as_python(checkout, path, names) or starter.stub(reference, path.stem)
+        text = as_python(checkout, path, names) or stub
         for name in names:
-            text = put(text, donors[path.name], name, graded_names(path) - {name})
+            others = graded_names(path) - {name}
+            text = put(text, stub if to_stub else reference, name, others)
         text = without_leftovers(text, reference)
         changes += [Change(path, text)] if text != old else []
     return changes
