@@ -101,6 +101,7 @@ class Grader:
                 "grading.wrong_shares",
                 call=call,
                 row=row,
+                probabilities=_probabilities(call.arrays()[0][row]),
                 expected=np.round(shares[row], 3).tolist(),
                 got=np.round(got[row], 3).tolist(),
                 num_draws=num_draws,
@@ -174,6 +175,11 @@ def _far_off(call: Call, got: mx.array, truth: Truth) -> str:
         num_wrong=int(np.sum(off > ALLOWED_UNITS)),
         num_entries=off.size,
     )
+
+
+def _probabilities(log_probabilities: mx.array) -> list[float]:
+    """Return what log-probabilities stand for, in three digits."""
+    return np.exp(np.array(log_probabilities, dtype=np.float64)).round(3).tolist()
 
 
 def _shares(ids: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float64]:
