@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from tiny_llm_course import progress
+from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.grading.standing import DONE
+from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days
 
@@ -55,7 +58,11 @@ def _command(name: str, default: str) -> click.Command:
             load_solution(solution)
             arguments = session.pytest_arguments(days, solution, pytest_args)
             return subprocess.call([sys.executable, "-m", "pytest", *arguments])
+        tasks = [task for one in days for task in one.tasks]
+        graded = progress.before(here(), tasks)
         reports = assess(days, solution, pytest_args)
+        if solution == STARTER.name:
+            remember(reports, graded, pytest_args)
         if json_file:
             exports.write_json(json_file, solution, reports)
         if junitxml:

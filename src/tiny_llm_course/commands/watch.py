@@ -6,11 +6,14 @@ from datetime import datetime
 import click
 from rich.console import Console
 
+from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading.assessment import assess_tasks
 from tiny_llm_course.grading.launch import Standby
 from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Task, select_days
 from tiny_llm_course.watching import changed_tasks, read_texts, saves
@@ -54,5 +57,8 @@ def command(solution: str) -> int:
 def _show(console: Console, tasks: list[Task], solution: str, standby: Standby) -> None:
     """Grade some tasks and print how they stand."""
     console.rule(datetime.now().astimezone().strftime("%H:%M:%S"))
+    graded = progress.before(here(), tasks)
     reports = assess_tasks(tasks, solution, standby)
+    if solution == STARTER.name:
+        remember(reports, graded)
     print_report(console, select_days(None, None), reports)
