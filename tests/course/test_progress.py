@@ -239,8 +239,13 @@ def test_what_was_saved_during_the_run_is_not_what_was_graded(
     assert status(checkout, RMS_NORM) == "changed"
 
 
-def test_code_that_was_never_graded_is_not_called_done(checkout: Checkout) -> None:
-    solve(checkout, "layer_norm.py")
+@pytest.mark.parametrize(
+    "text", ["class RMSNorm: ...\n", "from .mine import RMSNorm, more\n"]
+)
+def test_code_that_was_never_graded_is_not_called_done(
+    checkout: Checkout, text: str
+) -> None:
+    (checkout.starter / "layer_norm.py").write_text(text)
 
     assert status(checkout, RMS_NORM) == "changed"
 
