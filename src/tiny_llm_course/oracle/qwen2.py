@@ -76,10 +76,12 @@ def _rotation(length: int, sizes: Architecture) -> tuple[torch.Tensor, torch.Ten
 def _loaded(layer: torch.nn.Module, weights: Weights) -> torch.nn.Module:
     """Put weights into a layer, in float64.
 
-    A tied head has no weight of its own, so a missing one is no error here.
+    A tied head has no weight of its own, so it may be missing.
     """
     layer = layer.double().eval()
-    layer.load_state_dict(
+    missing, unexpected = layer.load_state_dict(
         {name: exact(weight) for name, weight in weights.items()}, strict=False
     )
+    assert {*missing} <= {"lm_head.weight"}, f"{missing} would stay random"
+    assert not unexpected, f"{unexpected} would not be used"
     return layer
