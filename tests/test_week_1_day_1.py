@@ -53,7 +53,7 @@ def test_task_1_softmax_gives_nothing_to_a_score_of_minus_infinity(
 @each_dtype
 @pytest.mark.parametrize(
     ("batch", "num_queries", "num_keys", "dim"),
-    [((), 3, 3, 4), ((2,), 1, 6, 8), ((2, 3), 5, 2, 16), ((1, 2, 1), 4, 9, 1)],
+    [((), 3, 3, 5), ((2,), 1, 6, 8), ((2, 3), 5, 2, 16), ((1, 2, 1), 4, 9, 1)],
 )
 def test_task_1_attention_agrees_with_torch(
     grade: Grader,
@@ -81,6 +81,17 @@ def test_task_1_attention_uses_the_scale_it_is_given(
     call = Call(ATTENTION, (query, key, value), {"scale": scale})
 
     grade.assert_close(call, attention.attention(query, key, value, scale), mx.float32)
+
+
+def test_task_1_attention_looks_where_the_mask_is_zero(grade: Grader) -> None:
+    """And not where it is minus infinity: each query sees the keys up to its own."""
+    query, key, value = (normal(2, 4, 8, name=name) for name in ("q", "k", "v"))
+    mask = mx.triu(mx.full((4, 4), -mx.inf), k=1)
+
+    call = Call(ATTENTION, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
 
 
 @each_dtype
