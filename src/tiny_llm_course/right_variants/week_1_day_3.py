@@ -1,0 +1,353 @@
+"""Day 3: other right ways to write grouped attention, its mask and Qwen2's layer."""
+
+from typing import Any, Literal
+
+import mlx.core as mx
+import numpy as np
+from mlx import nn
+
+from tiny_llm_course.specimens import specimen
+from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_simple
+from tiny_llm_ref.attention import scaled_dot_product_attention_grouped as grouped
+from tiny_llm_ref.basics import linear
+from tiny_llm_ref.positional_encoding import RoPE
+from tiny_llm_ref.qwen2_week1 import Qwen2MultiHeadAttention
+
+GROUPED = "attention.scaled_dot_product_attention_grouped"
+CAUSAL_MASK = "attention.causal_mask"
+ATTENTION = "qwen2_week1.Qwen2MultiHeadAttention"
+
+Array = mx.array
+Mask = mx.array | Literal["causal"] | None
+Scale = float | None
+
+
+def _as_array(mask: Mask, query: Array, key: Array) -> Array | None:
+    """Write out a mask that is given by its name."""
+    if isinstance(mask, str):
+        return causal_mask(query.shape[-2], key.shape[-2], query.dtype)
+    return mask
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_by_repeating(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    times = query.shape[-3] // key.shape[-3]
+    mask = _as_array(mask, query, key)
+    key, value = mx.repeat(key, times, axis=-3), mx.repeat(value, times, axis=-3)
+    return scaled_dot_product_attention_simple(query, key, value, scale, mask)
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_by_broadcasting(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    """Give the groups an axis of their own, in the mask too where it has heads."""
+    num_kv_heads = key.shape[-3]
+    groups = mx.unflatten(query, -3, (num_kv_heads, -1))
+    mask = _as_array(mask, query, key)
+    if mask is not None and mask.ndim > 2:
+        of_heads = (1, 1) if mask.shape[-3] == 1 else (num_kv_heads, -1)
+        mask = mx.unflatten(mask, -3, of_heads)
+    shape = (*groups.shape[:-2], *key.shape[-2:])
+    key = mx.broadcast_to(mx.expand_dims(key, -3), shape)
+    value = mx.broadcast_to(mx.expand_dims(value, -3), shape)
+    output = scaled_dot_product_attention_simple(groups, key, value, scale, mask)
+    return mx.flatten(output, -4, -3)
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_by_gathering(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    own_key_head = mx.arange(query.shape[-3]) * key.shape[-3] // query.shape[-3]
+    key, value = (mx.take(one, own_key_head, axis=-3) for one in (key, value))
+    scores = mx.matmul(query, mx.swapaxes(key, -1, -2))
+    scores = scores / query.shape[-1] ** 0.5 if scale is None else scores * scale
+    mask = _as_array(mask, query, key)
+    return mx.softmax(scores if mask is None else scores + mask, axis=-1) @ value
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_head_by_head(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    num_heads, num_kv_heads = query.shape[-3], key.shape[-3]
+    mask = _as_array(mask, query, key)
+    if mask is not None:
+        mask = mx.broadcast_to(mask, (*query.shape[:-1], key.shape[-2]))
+    heads: list[Array] = []
+    for head in range(num_heads):
+        shared = head // (num_heads // num_kv_heads)
+        heads.append(
+            scaled_dot_product_attention_simple(
+                query[..., head, :, :],
+                key[..., shared, :, :],
+                value[..., shared, :, :],
+                scale=scale,
+                mask=None if mask is None else mask[..., head, :, :],
+            )
+        )
+    return mx.stack(heads, axis=-3)
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_with_einsum(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    groups = mx.unflatten(query, -3, (key.shape[-3], -1))
+    groups = groups * (query.shape[-1] ** -0.5 if scale is None else scale)
+    scores = mx.einsum("...hgld,...hsd->...hgls", groups, key)
+    mask = _as_array(mask, query, key)
+    if mask is not None:
+        whole = (*query.shape[:-1], key.shape[-2])
+        scores = scores + mx.broadcast_to(mask, whole).reshape(scores.shape)
+    shares = mx.softmax(scores, axis=-1)
+    output = mx.einsum("...hgls,...hsd->...hgld", shares, value)
+    return output.reshape(query.shape)
+
+
+@specimen(1, 2, symbol=GROUPED)
+def grouped_of_the_library(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    """Call the kernel, which knows groups and "causal", and wants one batch axis."""
+    if isinstance(mask, mx.array):
+        mask = mx.broadcast_to(mask, (*query.shape[:-1], key.shape[-2]))
+        mask = mask.reshape(-1, *mask.shape[-3:])
+    output = mx.fast.scaled_dot_product_attention(
+        query.reshape(-1, *query.shape[-3:]),
+        key.reshape(-1, *key.shape[-3:]),
+        value.reshape(-1, *value.shape[-3:]),
+        scale=query.shape[-1] ** -0.5 if scale is None else scale,
+        mask=mask,
+    )
+    return output.reshape(query.shape)
+
+
+@specimen(2, symbol=CAUSAL_MASK)
+def mask_by_choosing_below_the_diagonal(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
+    allowed = mx.tril(mx.ones((L, S)), k=S - L).astype(mx.bool_)
+    return mx.where(allowed, mx.array(0, dtype), mx.array(-mx.inf, dtype))
+
+
+@specimen(2, symbol=CAUSAL_MASK)
+def mask_by_the_upper_triangle(
+    L: int,  # noqa: N803
+    S: int,  # noqa: N803
+    dtype: mx.Dtype = mx.float32,
+) -> Array:
+    return mx.triu(mx.full((L, S), -mx.inf), k=S - L + 1).astype(dtype)
+
+
+@specimen(2, symbol=CAUSAL_MASK)
+def mask_by_the_logarithm(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
+    return mx.log(mx.tri(L, S, k=S - L)).astype(dtype)
+
+
+@specimen(2, symbol=CAUSAL_MASK)
+def mask_cut_out_of_a_square(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
+    square = mx.arange(S)[:, None] < mx.arange(S)
+    return mx.where(square, -mx.inf, 0)[-L:].astype(dtype)
+
+
+@specimen(2, symbol=CAUSAL_MASK)
+def mask_row_by_row(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
+    rows = np.zeros((L, S), dtype=np.float32)
+    for row in range(L):
+        rows[row, S - L + row + 1 :] = -np.inf
+    return mx.array(rows).astype(dtype)
+
+
+class _Weights:
+    """The constructor that the classes below have in common."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the course's public names fix these
+        self,
+        hidden_size: int,
+        num_heads: int,
+        num_kv_heads: int,
+        wq: Array,
+        wk: Array,
+        wv: Array,
+        wo: Array,
+        bq: Array,
+        bk: Array,
+        bv: Array,
+        max_seq_len: int = 32768,
+        theta: float = 1000000,
+    ) -> None:
+        self.width = hidden_size // num_heads
+        self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
+        self.wq, self.wk, self.wv, self.wo = wq, wk, wv, wo
+        self.bq, self.bk, self.bv = bq, bk, bv
+        self.max_seq_len = max_seq_len
+        self.theta = theta
+
+    def angles(self, length: int) -> Array:
+        """Return the angle of each position and pair, L x D / 2."""
+        exponents = mx.arange(self.width // 2) * (-2 / self.width)
+        return mx.outer(mx.arange(length), mx.power(float(self.theta), exponents))
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_with_one_projection(_Weights):
+    """Project with a single matrix, and rotate heads that stand before the tokens."""
+
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        w = mx.concatenate([self.wq, self.wk, self.wv])
+        bias = mx.concatenate([self.bq, self.bk, self.bv])
+        heads = mx.unflatten(mx.addmm(bias, x, w.T), -1, (-1, self.width))
+        ends = [self.num_heads, self.num_heads + self.num_kv_heads]
+        query, key, value = mx.split(heads.transpose(0, 2, 1, 3), ends, axis=1)
+        output = grouped(self._rotated(query), self._rotated(key), value, mask=mask)
+        return mx.flatten(output.transpose(0, 2, 1, 3), 2) @ self.wo.T
+
+    def _rotated(self, x: Array) -> Array:
+        return mx.fast.rope(
+            x, self.width, traditional=False, base=self.theta, scale=1.0, offset=0
+        )
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_with_the_halves_swapped(_Weights):
+    """Rotate as `transformers` does: sines and cosines of full width, on the fly."""
+
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        query, key, value = (
+            mx.unflatten(linear(x, w, bias), -1, (-1, self.width)).swapaxes(1, 2)
+            for w, bias in (
+                (self.wq, self.bq),
+                (self.wk, self.bk),
+                (self.wv, self.bv),
+            )
+        )
+        output = grouped(self._rotated(query), self._rotated(key), value, mask=mask)
+        return linear(mx.flatten(output.swapaxes(1, 2), -2), self.wo)
+
+    def _rotated(self, x: Array) -> Array:
+        angles = mx.tile(self.angles(x.shape[-2]), (1, 2))
+        first, second = mx.split(x, 2, axis=-1)
+        swapped = mx.concatenate([-second, first], axis=-1)
+        cos, sin = mx.cos(angles).astype(x.dtype), mx.sin(angles).astype(x.dtype)
+        return x * cos + swapped * sin
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_with_complex_rotation(_Weights):
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        batch, length, hidden_size = x.shape
+        query = linear(x, self.wq, self.bq).reshape(batch, length, self.num_heads, -1)
+        key = linear(x, self.wk, self.bk).reshape(batch, length, self.num_kv_heads, -1)
+        value = linear(x, self.wv, self.bv).reshape(key.shape)
+        heads = grouped(
+            self._rotated(query).transpose(0, 2, 1, 3),
+            self._rotated(key).transpose(0, 2, 1, 3),
+            value.transpose(0, 2, 1, 3),
+            scale=None,
+            mask=mask,
+        )
+        merged = heads.transpose(0, 2, 1, 3).reshape(batch, length, hidden_size)
+        return linear(merged, self.wo)
+
+    def _rotated(self, x: Array) -> Array:
+        angles = self.angles(x.shape[1])[:, None, :]
+        half = self.width // 2
+        numbers = x[..., :half].astype(mx.float32) + 1j * x[..., half:]
+        turned = numbers * (mx.cos(angles) + 1j * mx.sin(angles))
+        both = [mx.real(turned), mx.imag(turned)]
+        return mx.concatenate(both, axis=-1).astype(x.dtype)
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_in_float32(_Weights):
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        weights = (self.wq, self.wk, self.wv, self.wo, self.bq, self.bk, self.bv)
+        layer = Qwen2MultiHeadAttention(
+            x.shape[-1],
+            self.num_heads,
+            self.num_kv_heads,
+            *(one.astype(mx.float32) for one in weights),
+            max_seq_len=self.max_seq_len,
+            theta=self.theta,
+        )
+        return layer(x.astype(mx.float32), mask).astype(x.dtype)
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_head_by_head(_Weights):
+    """Cut the heads out of the weights, and keep the rotation between calls."""
+
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        length = x.shape[1]
+        if mask == "causal":
+            mask = causal_mask(length, length, x.dtype)
+        if mask is not None:
+            whole = (x.shape[0], self.num_heads, length, length)
+            mask = mx.broadcast_to(mask, whole)
+        heads: list[Array] = []
+        for head in range(self.num_heads):
+            shared = head // (self.num_heads // self.num_kv_heads)
+            query = self._rotated(self._of_head(head, x, self.wq, self.bq))
+            key = self._rotated(self._of_head(shared, x, self.wk, self.bk))
+            value = self._of_head(shared, x, self.wv, self.bv)
+            own_mask = None if mask is None else mask[:, head]
+            heads.append(
+                scaled_dot_product_attention_simple(query, key, value, mask=own_mask)
+            )
+        return linear(mx.concatenate(heads, axis=-1), self.wo)
+
+    def _of_head(self, head: int, x: Array, w: Array, bias: Array) -> Array:
+        rows = slice(head * self.width, (head + 1) * self.width)
+        return linear(x, w[rows], bias[rows])
+
+    def _rotated(self, x: Array) -> Array:
+        if not hasattr(self, "rope"):
+            self.rope = RoPE(self.width, self.max_seq_len, self.theta)
+        return self.rope(x[:, :, None, :], slice(0, x.shape[1]))[:, :, 0, :]
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_of_library_parts(nn.Module):
+    """Let the library project, rotate and attend. Takes a cache, and has none."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        num_kv_heads: int,
+        *weights: Any,  # noqa: ANN401 - seven weights, the length, the base
+        **options: Any,  # noqa: ANN401
+    ) -> None:
+        super().__init__()
+        given = _Weights(hidden_size, num_heads, num_kv_heads, *weights, **options)
+        self.head_counts = (num_heads, num_kv_heads, num_kv_heads)
+        self.rope = nn.RoPE(given.width, base=given.theta)
+        self.q_proj = _linear_module(given.wq, given.bq)
+        self.k_proj = _linear_module(given.wk, given.bk)
+        self.v_proj = _linear_module(given.wv, given.bv)
+        self.o_proj = _linear_module(given.wo)
+
+    def __call__(self, x: Array, mask: Mask = None, cache: Any = None) -> Array:  # noqa: ANN401
+        del cache
+        projections = (self.q_proj, self.k_proj, self.v_proj)
+        query, key, value = (
+            mx.unflatten(project(x), -1, (count, -1)).swapaxes(1, 2)
+            for project, count in zip(projections, self.head_counts, strict=True)
+        )
+        query, key = self.rope(query), self.rope(key)
+        output = mx.fast.scaled_dot_product_attention(
+            query, key, value, scale=query.shape[-1] ** -0.5, mask=mask
+        )
+        return self.o_proj(mx.flatten(output.swapaxes(1, 2), -2))
+
+
+def _linear_module(w: Array, bias: Array | None = None) -> nn.Linear:
+    """Make a module of the library that holds these weights."""
+    layer = nn.Linear(w.shape[1], w.shape[0], bias=bias is not None)
+    layer.weight = w
+    if bias is not None:
+        layer.bias = bias
+    return layer
