@@ -32,6 +32,12 @@ class eps_outside_the_root(RMSNorm):
 
 
 @specimen(1, symbol=RMS_NORM)
+class eps_after_the_inverse_root(RMSNorm):
+    def __call__(self, x: mx.array) -> mx.array:
+        return _rescaled(self, x, mx.rsqrt(_mean_square(x)) + self.eps)
+
+
+@specimen(1, symbol=RMS_NORM)
 class eps_forgotten(RMSNorm):
     def __call__(self, x: mx.array) -> mx.array:
         return _rescaled(self, x, mx.rsqrt(_mean_square(x)))
@@ -140,6 +146,22 @@ class mean_over_the_tokens(RMSNorm):
     def __call__(self, x: mx.array) -> mx.array:
         squares = mx.square(x.astype(mx.float32))
         mean_square = mx.mean(squares, axis=-2, keepdims=True)
+        return _rescaled(self, x, mx.rsqrt(mean_square + self.eps))
+
+
+@specimen(1, symbol=RMS_NORM)
+class axis_1_for_the_last(RMSNorm):
+    def __call__(self, x: mx.array) -> mx.array:
+        squares = mx.square(x.astype(mx.float32))
+        mean_square = mx.mean(squares, axis=1, keepdims=True)
+        return _rescaled(self, x, mx.rsqrt(mean_square + self.eps))
+
+
+@specimen(1, symbol=RMS_NORM)
+class axis_2_for_the_last(RMSNorm):
+    def __call__(self, x: mx.array) -> mx.array:
+        squares = mx.square(x.astype(mx.float32))
+        mean_square = mx.mean(squares, axis=2, keepdims=True)
         return _rescaled(self, x, mx.rsqrt(mean_square + self.eps))
 
 
