@@ -1,5 +1,6 @@
 """What has to hold before a change goes in: the steps of `pdm run check`."""
 
+import os
 import subprocess
 import sys
 import time
@@ -86,6 +87,7 @@ def run(step: Step) -> Outcome:
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},  # keeps both in their order
         text=True,
         check=False,
     )
