@@ -54,9 +54,10 @@ def test_a_solution_takes_only_the_tokenizer_from_mlx_lm(file: str) -> None:
 def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
     """Any folder can be the solution under test, so none is known by its name.
 
-    A misconception is the reference with one thing wrong, so it may import that.
+    A known solution, wrong or right, is the reference with one thing changed.
     """
-    by_name = {"tiny_llm"} if "/misconceptions/" in file else set(SOLUTIONS)
+    is_a_known_solution = Path(file).parent.name in ("misconceptions", "right_variants")
+    by_name = {"tiny_llm"} if is_a_known_solution else set(SOLUTIONS)
 
     assert {name for name in imported(file) if package(name) in by_name} == set()
 
