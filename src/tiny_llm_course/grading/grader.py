@@ -133,8 +133,11 @@ class Grader:
                 mx.eval(output)
         except Unsolved as error:
             raise NotStartedError(str(error)) from None
-        except (BrokenFileError, StepLimitError) as error:
+        except BrokenFileError as error:
             raise BrokenError(str(error), TextEvidence(str(error))) from None
+        except StepLimitError as error:
+            message = say("grading.complaint", call=call, complaint=error)
+            raise BrokenError(message, TextEvidence(str(error))) from None
         except Exception as error:  # noqa: BLE001 - it is the learner's, and shown
             text = f"{type(error).__name__}: {error}"
             frames = own_frames(error, self.solution.folder)
