@@ -64,8 +64,9 @@ def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
 
 @pytest.mark.parametrize("file", files("tests/test_week_*.py"))
 def test_a_grading_test_imports_the_oracle_and_grading(file: str) -> None:
-    """It gets the solution from a fixture, and every truth from the oracle."""
-    course = ("tiny_llm_course.oracle", "tiny_llm_course.grading")
+    """The solution is a fixture, truth is the oracle's, words are the catalogue's."""
+    parts = ("oracle", "grading", "catalogue")
+    course = tuple(f"tiny_llm_course.{part}" for part in parts)
     names = {name for name in imported(file) if package(name) not in OF_THE_TESTS}
 
     assert {name for name in names if not name.startswith(course)} == set()
