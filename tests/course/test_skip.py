@@ -48,10 +48,18 @@ def test_it_says_what_it_did_and_where_the_copies_are(
         "src/tiny_llm/basics.py:N  silu is the course's now\n"
         "src/tiny_llm/qwen2_week1.py:N  Qwen2MLP is the course's now\n"
         "skipped: week 1, day 4, task 2: SiLU and the MLP of Qwen2\n"
+        "It builds on week 1, day 1, task 2 (Multi-head attention), which is still to "
+        "be done.\n"
         f"What was there before is in {kept.relative_to(checkout.root)}\n"
     )
     assert (kept / "basics.py").read_text() == stub
     assert (kept / "qwen2_week1.py").exists()
+
+
+def test_what_it_builds_on_is_named_only_while_it_is_open(pdm_run: Run) -> None:
+    pdm_run("skip --week 1 --day 1 --task 2")
+
+    assert "builds on" not in pdm_run("skip --week 1 --day 4 --task 2").stdout
 
 
 def test_progress_shows_it_as_skipped(pdm_run: Run) -> None:

@@ -13,7 +13,7 @@ from tiny_llm_course.commands.learning import (
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
-from tiny_llm_course.syllabus import select_task, tasks
+from tiny_llm_course.syllabus import Task, select_task, task_at, tasks
 from tiny_llm_course.workbook.plans import plan_skip
 from tiny_llm_course.workbook.saving import write
 
@@ -34,9 +34,19 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     copies = write(plan_skip(here(), chosen.symbols), here().copies)
     solved = [one for one in tasks() if set(one.symbols) <= set(chosen.symbols)]
     progress.skip(here(), known, solved)
-    for symbol in chosen.symbols:
-        echo_symbol("commands.skip.put_in", symbol)
-    for one in solved:
-        click.echo(say("commands.skip.marked", address=one.address, title=one.title))
+    _report(chosen, solved, [task_at(address) for address in chosen.builds_on])
     echo_copies(copies)
     return 0
+
+
+def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:
+    """Say what has been put in, and what that still waits for."""
+    for symbol in chosen.symbols:
+        echo_symbol("commands.skip.put_in", symbol)
+    for task in solved:
+        click.echo(say("commands.skip.marked", address=task.address, title=task.title))
+    standing = progress.statuses(here(), load_progress())
+    for task in below:
+        if standing[task] not in CLOSED:
+            named = {"address": task.address, "title": task.title}
+            click.echo(say("commands.skip.builds_on", **named))
