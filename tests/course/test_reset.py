@@ -111,6 +111,15 @@ def test_a_day_is_reset_as_a_whole(pdm_run: Run, checkout: Checkout) -> None:
     assert "def _checked(" in text
 
 
+def test_of_a_day_only_what_was_touched_is_named(pdm_run: Run, norm: Path) -> None:
+    assert norm.exists()
+
+    said = pdm_run("reset --week 1 --day 4").stdout
+
+    assert "RMSNorm" in said
+    assert "silu" not in said
+
+
 def test_a_symbol_of_several_tasks_is_reset_as_a_whole(
     pdm_run: Run, checkout: Checkout
 ) -> None:

@@ -11,7 +11,8 @@ from tiny_llm_course.commands.learning import (
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
-from tiny_llm_course.syllabus import select_tasks, tasks_of
+from tiny_llm_course.syllabus import Task, select_tasks, tasks_of
+from tiny_llm_course.workbook.lookup import is_untouched
 from tiny_llm_course.workbook.plans import plan_reset
 from tiny_llm_course.workbook.saving import write
 
@@ -31,13 +32,19 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if not changes:
         click.echo(say("commands.reset.nothing"))
         return 0
+    touched = [symbol for symbol in symbols if not is_untouched(here(), symbol)]
     copies = write(changes, here().copies)
-    for symbol in symbols:
+    for symbol in touched or symbols:
         echo_symbol("commands.reset.done", symbol)
-        for other in tasks_of(symbol):
-            if other not in chosen:
-                name = symbol.partition(".")[2]
-                named = {"address": other.address, "title": other.title}
-                click.echo(say("commands.reset.shared", name=name, **named))
+        _report_others(symbol, chosen)
     echo_copies(copies)
     return 0
+
+
+def _report_others(symbol: str, chosen: list[Task]) -> None:
+    """Name the tasks that begin anew because they share a symbol."""
+    name = symbol.partition(".")[2]
+    for task in tasks_of(symbol):
+        if task not in chosen:
+            named = {"address": task.address, "title": task.title}
+            click.echo(say("commands.reset.shared", name=name, **named))
