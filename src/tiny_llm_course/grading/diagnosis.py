@@ -75,13 +75,12 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     half = sorted(dtypes[False] - {"float32"})
     if half and "float32" in dtypes[True] and "float32" not in dtypes[False]:
         return say("symptoms.half_only", dtypes=" and ".join(half))
-    for outcome in outcomes:
-        evidence = outcome.verdict.evidence if outcome.verdict else None
-        if isinstance(evidence, ArrayEvidence):
-            pattern = symptoms.describe(evidence.got, evidence.truth)
-            if pattern:
-                return pattern
-    return None
+    # The first failure is the one that is shown, so the words have to be about it.
+    first = next((one.verdict for one in outcomes if one.verdict), None)
+    evidence = first.evidence if first else None
+    if not isinstance(evidence, ArrayEvidence):
+        return None
+    return symptoms.describe(evidence.got, evidence.truth)
 
 
 def _dtypes_by_success(outcomes: Sequence[Outcome]) -> dict[bool, set[str]]:

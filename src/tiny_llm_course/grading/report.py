@@ -1,6 +1,7 @@
 """The one screen that a learner reads after a test run."""
 
 from collections.abc import Iterator, Sequence
+from textwrap import indent
 
 from rich.console import Console
 from rich.text import Text
@@ -83,8 +84,8 @@ def _reason(report: TaskReport) -> str:
     if not names:
         return say("report.symptom", sentence=sentences[0])
     if len(names) == 1:
-        return say("report.explained", sentence=sentences[0])
-    listed = [f"- {sentence}" for sentence in sentences]
+        return say("report.explained", sentence=indent(sentences[0], "  "))
+    listed = [indent(sentence, "  ") for sentence in sentences]
     return "\n".join([say("report.explained_two"), *listed])
 
 
@@ -94,7 +95,15 @@ def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     if not waiting:
         return _all_done(days, len(reports))
     first = waiting[0]
-    return "" if first.status == WRONG else _next(first.waits_for or first.task)
+    if first.status == WRONG:
+        return ""
+    return _mend(first.waits_for) if first.waits_for else _next(first.task)
+
+
+def _mend(task: Task) -> str:
+    """Point to the task that stands in the way."""
+    names = {"address": task.address, "title": task.title}
+    return say("report.first", **names, command=task.test_command)
 
 
 def _next(task: Task) -> str:

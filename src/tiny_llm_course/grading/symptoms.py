@@ -71,12 +71,13 @@ def _places(wrong: NDArray[np.bool_]) -> Iterator[str]:
         indices = np.flatnonzero(wrong.any(axis=others)).tolist()
         if len(indices) == size or not indices:
             continue
+        is_few = len(indices) <= min(4, size // 2)
         first, last = indices[0], indices[-1]
         is_run = indices == list(range(first, last + 1))
         if is_run and last == size - 1:
             yield say("symptoms.from_index", index=first, axis=axis)
         elif is_run and first == 0:
             yield say("symptoms.up_to_index", index=last, axis=axis)
-        else:
-            shown = ", ".join(map(str, indices[:8])) + ", ..." * (len(indices) > 8)
+        elif is_few:
+            shown = ", ".join(map(str, indices))
             yield say("symptoms.some_indices", indices=shown, axis=axis, size=size)
