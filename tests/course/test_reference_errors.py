@@ -1,0 +1,207 @@
+"""The reference tells a caller what is wrong with the arguments, in one line."""
+
+import ast
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    block_weights,
+    mlx_model,
+    model_weights,
+)
+from tiny_llm_course.grading.fakes import ByteTokenizer, ScriptedModel
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_ref.attention import (
+    SimpleMultiHeadAttention,
+    causal_mask,
+    scaled_dot_product_attention_grouped,
+)
+from tiny_llm_ref.embedding import Embedding
+from tiny_llm_ref.generate import simple_generate
+from tiny_llm_ref.layer_norm import RMSNorm
+from tiny_llm_ref.positional_encoding import RoPE
+from tiny_llm_ref.qwen2_week1 import (
+    Qwen2MLP,
+    Qwen2ModelWeek1,
+    Qwen2MultiHeadAttention,
+    Qwen2TransformerBlock,
+)
+from tiny_llm_ref.sampler import make_sampler
+
+
+def zeros(*shape: int) -> mx.array:
+    return mx.zeros(shape)
+
+
+def attention(num_heads: int = 4, num_kv_heads: int = 2, **wrong: mx.array) -> object:
+    """Build the attention of Qwen2 with some weights of other shapes."""
+    weights = {name: zeros(8, 8) for name in ("wq", "wo")}
+    weights |= {name: zeros(4, 8) for name in ("wk", "wv")}
+    weights |= {"bq": zeros(8), "bk": zeros(4), "bv": zeros(4)}
+    return Qwen2MultiHeadAttention(8, num_heads, num_kv_heads, **(weights | wrong))
+
+
+def mlp(**wrong: mx.array) -> object:
+    """Build the MLP with some weights of other shapes."""
+    weights = {name: zeros(6, 4) for name in ("w_gate", "w_up")}
+    return Qwen2MLP(4, 6, **(weights | {"w_down": zeros(4, 6)} | wrong))
+
+
+def block(**wrong: mx.array) -> object:
+    """Build a block with some weights of other shapes."""
+    sizes = Architecture()
+    names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
+    names += ("w_input_layernorm", "w_post_attention_layernorm")
+    drawn = block_weights(sizes, mx.float32).values()
+    weights = dict(zip(names, drawn, strict=True))
+    return Qwen2TransformerBlock(4, 2, 32, 48, 1e-6, **(weights | wrong))
+
+
+def model(sizes: Architecture, **settings: object) -> object:
+    """Build the model of a checkpoint whose configuration says something else."""
+    loaded = mlx_model(Architecture(), model_weights(Architecture(), mx.float32))
+    args = sizes.as_config() | {"model_type": "qwen2"} | settings
+    weights = SimpleNamespace(model=loaded.model, args=SimpleNamespace(**args))
+    return Qwen2ModelWeek1(weights)
+
+
+def rotate(
+    offset: slice | list[slice] | None, seq_len: int = 64, width: int = 8
+) -> object:
+    """Rotate three sequences of four tokens."""
+    return RoPE(8, seq_len)(zeros(3, 4, 2, width), offset)
+
+
+CASES: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: SimpleMultiHeadAttention(10, 4, *[zeros(10, 10)] * 4),
+        "SimpleMultiHeadAttention: expected a hidden_size that num_heads divides, got "
+        "hidden_size 10 and num_heads 4",
+    ),
+    (
+        lambda: causal_mask(5, 3, mx.float32),
+        "causal_mask: expected L <= S, got L = 5 and S = 3",
+    ),
+    (
+        lambda: scaled_dot_product_attention_grouped(
+            zeros(6, 2, 8), zeros(4, 3, 8), zeros(4, 3, 8)
+        ),
+        "scaled_dot_product_attention_grouped: expected query heads to be a multiple "
+        "of key heads, got 6 query and 4 key heads",
+    ),
+    (
+        lambda: Embedding(11, 6, zeros(6, 11)),
+        "Embedding: expected a weight of shape (11, 6), got (6, 11)",
+    ),
+    (
+        lambda: simple_generate(ScriptedModel("", "a"), ByteTokenizer(), "", None),
+        "simple_generate: expected a prompt, got an empty one",
+    ),
+    (
+        lambda: RMSNorm(8, zeros(9)),
+        "RMSNorm: expected a weight of shape (8,), got (9,)",
+    ),
+    (lambda: RoPE(7, 64), "RoPE: expected an even number of dims, got 7"),
+    (lambda: rotate(None, width=6), "RoPE: expected vectors of length 8, got 6"),
+    (lambda: rotate([slice(0, 4)] * 2), "RoPE: expected 3 offsets, got 2"),
+    (
+        lambda: rotate(slice(7, 12)),
+        "RoPE: expected a slice of 4 positions, got slice(7, 12, None)",
+    ),
+    (
+        lambda: rotate([slice(0, 4), slice(0, 4), slice(0, 3)]),
+        "RoPE: expected a slice of 4 positions, got slice(0, 3, None)",
+    ),
+    (
+        lambda: rotate(slice(61, 65)),
+        "RoPE: expected positions below 64, got 61 to 64; make seq_len larger or the "
+        "text shorter",
+    ),
+    (
+        lambda: rotate(None, seq_len=3),
+        "RoPE: expected positions below 3, got 0 to 3; make seq_len larger or the text "
+        "shorter",
+    ),
+    (
+        lambda: attention(num_heads=3),
+        "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, and "
+        "num_heads to divide hidden_size, got 2, 3 and 8",
+    ),
+    (
+        lambda: attention(num_kv_heads=3),
+        "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, and "
+        "num_heads to divide hidden_size, got 3, 4 and 8",
+    ),
+    (
+        lambda: attention(wk=zeros(8, 8)),
+        "wk: expected shape (4, 8), got (8, 8)",
+    ),
+    (lambda: attention(bq=zeros(4)), "bq: expected shape (8,), got (4,)"),
+    (lambda: mlp(w_down=zeros(6, 4)), "w_down: expected shape (4, 6), got (6, 4)"),
+    (
+        lambda: block(w_input_layernorm=zeros(48)),
+        "RMSNorm: expected a weight of shape (32,), got (48,)",
+    ),
+    (lambda: block(wo=zeros(32, 16)), "wo: expected shape (32, 32), got (32, 16)"),
+    (
+        lambda: model(Architecture(), model_type="llama"),
+        "Qwen2ModelWeek1: expected a checkpoint of model_type 'qwen2', got 'llama'",
+    ),
+    (
+        lambda: model(replace(Architecture(), vocab_size=51)),
+        "Embedding: expected a weight of shape (51, 32), got (50, 32)",
+    ),
+    (
+        lambda: model(replace(Architecture(), intermediate_size=64)),
+        "w_gate: expected shape (64, 32), got (48, 32)",
+    ),
+    (
+        lambda: make_sampler(-0.1, None, None),
+        "make_sampler: expected a temp of 0 or more, got -0.1",
+    ),
+    (
+        lambda: make_sampler(1, 1.5, None),
+        "make_sampler: expected a top_p from 0 to 1, got 1.5",
+    ),
+    (
+        lambda: make_sampler(1, -0.5, None),
+        "make_sampler: expected a top_p from 0 to 1, got -0.5",
+    ),
+    (
+        lambda: make_sampler(1, None, -1),
+        "make_sampler: expected a top_k of 0 or more, got -1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("action", "message"), CASES, ids=[one for _, one in CASES])
+def test_a_wrong_argument_is_told_in_full(
+    action: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - compared in full below
+        action()
+
+    assert str(error.value) == message
+
+
+def test_every_error_of_the_reference_is_among_these() -> None:
+    raised = set[tuple[str, int | None]]()
+    for action, _ in CASES:
+        with pytest.raises(ValueError) as error:  # noqa: PT011 - any of the reference
+            action()
+        last = traceback.extract_tb(error.value.__traceback__)[-1]
+        raised.add((Path(last.filename).name, last.lineno))
+
+    assert raised == {
+        (path.name, node.lineno)
+        for path in REFERENCE.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise)
+    }
