@@ -118,7 +118,9 @@ def _next(task: Task) -> str:
 
 
 def _all_done(days: Sequence[Day], total: int) -> str:
-    """Point to the day after the last one of the run."""
+    """Point to the day after the last one of the run, if all of it was graded."""
+    if total < sum(len(day.tasks) for day in days):
+        return say("report.done", total=total)
     course = [day for week in weeks() for day in week.days]
     later = course[course.index(days[-1]) + 1 :]
     if not later:

@@ -54,13 +54,14 @@ def _related(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:
     offset = float(np.median(values - value))
     if is_close(got, Truth(value + offset, truth.scale + abs(offset))):
         yield say("symptoms.offset", offset=offset)
-    largest_scale = np.broadcast_to(truth.scale, value.shape).max()
+    scale = np.broadcast_to(truth.scale, value.shape)
     if value.ndim >= 2 and value.shape[-1] == value.shape[-2]:
-        swapped = Truth(value.swapaxes(-1, -2), np.asarray(largest_scale))
+        swapped = Truth(value.swapaxes(-1, -2), scale.swapaxes(-1, -2))
         if is_close(got, swapped):
             yield say("symptoms.swapped_axes")
+    order = np.argsort(value, axis=None)
     in_order = mx.array(np.sort(values, axis=None)).astype(got.dtype)
-    if is_close(in_order, Truth(np.sort(value, axis=None), np.asarray(largest_scale))):
+    if is_close(in_order, Truth(value.ravel()[order], scale.ravel()[order])):
         yield say("symptoms.other_order")
 
 
