@@ -70,6 +70,22 @@ def test_task_waits_for_a_wrong_task_that_it_builds_on() -> None:
     assert str(report.waits_for and report.waits_for.address) == NORM
 
 
+def test_wrong_numbers_do_not_come_from_a_stub() -> None:
+    """A stub that is called raises, so the numbers are the fault of the task."""
+    results = _results(
+        (NORM, NOT_STARTED, f"{NORM} is not started"), (BLOCK, WRONG, "")
+    )
+
+    assert standings(DAY_5, results)[0].status == "wrong"
+
+
+def test_task_with_a_known_mistake_of_its_own_waits_for_nothing() -> None:
+    results = _results((MLP, WRONG, "off"), (BLOCK, WRONG, "off"))
+    results.explanations[BLOCK] = Explanation(BLOCK, ["post_norm"], ["A sentence."])
+
+    assert standings(DAY_5, results)[0].status == "wrong"
+
+
 def test_task_that_passes_waits_for_nothing() -> None:
     results = _results((NORM, WRONG, "off"), (BLOCK, PASSED, ""))
 

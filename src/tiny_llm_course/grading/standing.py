@@ -62,16 +62,22 @@ def standings(days: Sequence[Day], results: Results) -> list[TaskReport]:
     """Sort results by task. A task of which no test ran is left out."""
     by_task = _by_task(results)
     return [
-        TaskReport(
-            task,
-            tuple(by_task[task.address]),
-            results.explanations.get(str(task.address)),
-            waits_for=next(_obstacles(task, by_task), None),
-        )
+        _standing(task, by_task, results.explanations.get(str(task.address)))
         for day in days
         for task in day.tasks
         if task.address in by_task
     ]
+
+
+def _standing(
+    task: Task,
+    by_task: dict[Address, list[Result]],
+    explanation: Explanation | None,
+) -> TaskReport:
+    """Find out how one task stands. A mistake that is its own is not another's."""
+    has_own_mistake = explanation is not None and bool(explanation.names)
+    obstacle = None if has_own_mistake else next(_obstacles(task, by_task), None)
+    return TaskReport(task, tuple(by_task[task.address]), explanation, obstacle)
 
 
 def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
@@ -103,8 +109,14 @@ def _foundations(task: Task) -> set[Address]:
 
 
 def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Task]:
-    """Yield the tasks that `task` builds on and that are not done, the first first."""
+    """Yield the tasks that a failure of `task` may come from, the first one first.
+
+    A stub that is called says so. Where `task` gives wrong numbers it calls none, and
+    only what is wrong itself can be behind them.
+    """
+    calls_stub = any(one.status == NOT_STARTED for one in by_task[task.address])
+    suspects = {NOT_STARTED, WRONG} if calls_stub else {WRONG}
     for address in sorted(_foundations(task)):
         foundation = task_at(address)
-        if address in by_task and own_status(foundation, by_task[address]) != DONE:
+        if address in by_task and own_status(foundation, by_task[address]) in suspects:
             yield foundation
