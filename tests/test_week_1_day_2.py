@@ -99,6 +99,16 @@ def test_task_2_uses_the_base_it_is_given(grade: Grader, base: int) -> None:
     _assert_rotates(grade, normal(1, 6, 2, 8), traditional=False, base=base)
 
 
+def test_task_2_is_what_it_does_by_default(grade: Grader) -> None:
+    """With base 10000."""
+    x = normal(1, 6, 2, 8)
+    call = Call(ROPE, (x,), build=(8, 64))
+
+    positions = [range(6)]
+    expected = positional_encoding.rope(x, positions, base=10000, traditional=False)
+    grade.assert_close(call, expected, x.dtype)
+
+
 @each_dtype
 def test_task_2_is_exact_at_the_last_position_of_qwen2(
     grade: Grader, dtype: mx.Dtype

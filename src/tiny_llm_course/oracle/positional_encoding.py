@@ -1,5 +1,7 @@
 """Rotary position embedding as a product of complex numbers, in float64."""
 
+import math
+
 import mlx.core as mx
 import torch
 
@@ -28,7 +30,9 @@ def rope(
     """Rotate, and judge each entry on the length of its pair and on its angle.
 
     An angle of a thousand radians in float32 is a thousand times less certain than an
-    angle of one.
+    angle of one. And a frequency that is computed as exp(-e), e = ln(base) 2 i / D, is
+    as uncertain as e is large: the library's own rotation was seen 5.7 roundings off at
+    position 32766, for e = 8.
 
     Args:
         x: N x L x H x D.
@@ -46,7 +50,9 @@ def rope(
     )
     numbers = torch.view_as_complex(pairs.contiguous())
     turned = torch.view_as_real(numbers * torch.polar(torch.ones_like(angles), angles))
-    size = numbers.abs() * (1 + angles * float32_share(x.dtype))
+    exponents = math.log(base) * torch.arange(0, x.shape[-1], 2) / x.shape[-1]
+    uncertain = angles * (1 + exponents) * float32_share(x.dtype)
+    size = numbers.abs() * (1 + uncertain)
     scale = torch.stack([size, size], dim=-1)
     if not traditional:
         turned, scale = turned.transpose(-1, -2), scale.transpose(-1, -2)
