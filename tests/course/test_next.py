@@ -17,7 +17,6 @@ BEGINNING = """\
 0 of 16 tasks are done.
 
 Next: week 1, day 1, task 1: Softmax and scaled dot-product attention (not started)
-  read   week-1-day-1-attention
   write  src/tiny_llm/basics.py:9  softmax
   write  src/tiny_llm/attention.py:14  scaled_dot_product_attention_simple
   test   pdm run test --week 1 --day 1 -- -k task_1

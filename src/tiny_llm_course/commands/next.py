@@ -44,11 +44,11 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 def _echo_task(task: Task, status: str) -> None:
     """Say what a task is, and where it is worked on."""
     chapter = here().chapters / f"{task.chapter}.md"
-    where = here().link(chapter) if chapter.exists() else task.chapter
     status = say(f"commands.status.{status}")
     named = {"address": task.address, "title": task.title}
     click.echo(say("commands.next.task", **named, status=status))
-    click.echo(say("commands.next.chapter", chapter=where))
+    if chapter.exists():
+        click.echo(say("commands.next.chapter", chapter=here().link(chapter)))
     for symbol in task.symbols:
         echo_symbol("commands.next.place", symbol)
     click.echo(say("commands.next.test", command=task.test_command))

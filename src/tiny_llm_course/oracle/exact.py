@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.grading.closeness import Truth, epsilon
 
-
 # The arrays of a test are tiny: threads would cost more than they bring.
 torch.set_num_threads(1)
 
