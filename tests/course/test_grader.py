@@ -1,0 +1,303 @@
+"""The grader accepts what is right, and says in a few lines what is wrong."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.grader import Grader, told_apart
+from tiny_llm_course.grading.inputs import normal
+from tiny_llm_course.grading.verdict import BrokenError, NotStartedError, WrongError
+from tiny_llm_course.oracle import basics, sampler
+from tiny_llm_course.solution import load_solution
+
+Write = Callable[[str], Grader]
+
+RIGHT = "return x * mx.sigmoid(x)"
+
+
+@pytest.fixture
+def with_files(tmp_path: Path) -> Callable[..., Grader]:
+    """Return a function that writes the files of a solution, and makes its grader."""
+
+    def write(**files: str) -> Grader:
+        (tmp_path / "theirs").mkdir()
+        for name, code in files.items():
+            text = f"import mlx.core as mx\nimport numpy as np\n{code}\n"
+            (tmp_path / "theirs" / f"{name}.py").write_text(text, encoding="utf-8")
+        return Grader(load_solution(str(tmp_path / "theirs")))
+
+    return write
+
+
+@pytest.fixture
+def with_silu(with_files: Callable[..., Grader]) -> Write:
+    """Return a function that writes a solution whose `silu` has the given body."""
+    return lambda body: with_files(basics=f"def silu(x):\n    {body}")
+
+
+def assert_silu(grader: Grader, x: mx.array | None = None) -> None:
+    """Judge `silu` as the tests of day 4 do."""
+    x = normal(2, 3) if x is None else x
+    grader.assert_close(Call("basics.silu", (x,)), basics.silu(x), x.dtype)
+
+
+@pytest.mark.parametrize("dtype", [mx.float32, mx.bfloat16], ids=str)
+def test_a_right_answer_is_accepted(with_silu: Write, dtype: mx.Dtype) -> None:
+    assert_silu(with_silu(RIGHT), normal(2, 3, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("return x.sum(axis=0)", "expected shape (2, 3), got (3,)"),
+        (f"{RIGHT}[None]", "expected shape (2, 3), got (1, 2, 3)"),
+        ("return x.astype(mx.float16)", "expected dtype float32, got float16"),
+        ("return x > 0", "expected dtype float32, got bool"),
+        ("pass", "expected an mx.array, got NoneType"),
+        ("return np.array(x)", "expected an mx.array, got ndarray"),
+        ("return [x, x]", "expected an mx.array, got list"),
+    ],
+)
+def test_an_answer_of_another_kind_is_wrong(
+    with_silu: Write, body: str, complaint: str
+) -> None:
+    with pytest.raises(WrongError) as verdict:
+        assert_silu(with_silu(body))
+
+    assert str(verdict.value) == f"silu(float32[2, 3])\n  {complaint}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        ("[2**-19, 2**-18]", "got 4.000004\n  32 units"),
+        ("[0.5, 1]", "got 5\n  8.39e+06 units"),
+        ("[1, mx.inf]", "got inf\n  inf units"),
+        ("[1, mx.nan]", "got nan\n  inf units"),
+    ],
+)
+def test_a_wrong_number_is_shown_at_the_worst_entry(
+    with_silu: Write, wrong: str, shown: str
+) -> None:
+    truth = Truth(np.array([[0.5, 1.0], [2.0, 4.0]]), np.ones((2, 2)))
+    call = Call("basics.silu", (mx.array(truth.value.astype(np.float32)),))
+
+    with pytest.raises(WrongError) as verdict:
+        with_silu(f"return x + mx.array([[0, 0], {wrong}])").assert_close(
+            call, truth, mx.float32
+        )
+
+    assert str(verdict.value) == (
+        f"silu(float32[2, 2])\n  at [1, 1]: expected 4, {shown} of float32 off "
+        "(4 allowed); 2 of 4 entries are wrong"
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (1.0, 2.5, ("1", "2.5")),
+        (4.0, 4 + 2**-20, ("4", "4.000001")),
+        (np.float32(0.1), 0.1, ("0.100000001", "0.1")),
+        (1.0, 1 + 2**-52, ("1.0", "1.0000000000000002")),
+        (np.inf, -np.inf, ("inf", "-inf")),
+    ],
+)
+def test_two_numbers_are_written_so_that_they_differ(
+    a: float, b: float, shown: tuple[str, str]
+) -> None:
+    assert told_apart(a, b) == shown
+
+
+@pytest.mark.parametrize("change", ["x += 1", "x[0] = 0", "x[:] = x * 2"])
+def test_an_argument_that_is_changed_is_told(with_silu: Write, change: str) -> None:
+    """`x += 1` changes the array of the caller, as it does in numpy."""
+    with pytest.raises(WrongError) as verdict:
+        assert_silu(with_silu(f"y = x * mx.sigmoid(x)\n    {change}\n    return y"))
+
+    assert str(verdict.value) == (
+        "silu(float32[2, 3])\n"
+        "  changed its argument float32[2, 3] in place; work on a copy"
+    )
+
+
+def test_a_weight_that_is_changed_is_told(with_files: Callable[..., Grader]) -> None:
+    code = """
+class RMSNorm:
+    def __init__(self, dim, weight, eps):
+        weight *= 2
+
+    def __call__(self, x):
+        return x
+"""
+    call = Call("layer_norm.RMSNorm", (normal(2, 3),), build=(3, mx.ones(3), 1e-6))
+
+    with pytest.raises(WrongError, match=r"changed its argument float32\[3\] in place"):
+        with_files(layer_norm=code).run(call)
+
+
+@pytest.mark.parametrize("body", [RIGHT, "x = x + 0\n    x += 1\n    return x"])
+def test_a_copy_may_be_changed(with_silu: Write, body: str) -> None:
+    """And NaN, which does not equal itself, is no change."""
+    x = mx.array([1.0, mx.nan, -mx.inf])
+
+    assert with_silu(body).run(Call("basics.silu", (x,))).shape == (3,)
+
+
+def test_an_exception_is_told_with_the_learners_lines_and_none_of_ours(
+    with_files: Callable[..., Grader],
+) -> None:
+    basics_py = "def silu(x):\n    return helper(x)\n\ndef helper(x):\n    return x @ x"
+
+    with pytest.raises(BrokenError) as verdict:
+        assert_silu(with_files(basics=basics_py))
+
+    first, raised, *frames = str(verdict.value).splitlines()
+    assert first == "silu(float32[2, 3])"
+    assert raised.startswith("  raised ValueError: [matmul] Last dimension of first")
+    assert frames == [
+        "  basics.py, line 4, in silu: return helper(x)",
+        "  basics.py, line 7, in helper: return x @ x",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "raised"),
+    [
+        ("assert x.ndim == 1, 'one axis'", "AssertionError: one axis"),
+        ("return silu(x)", "RecursionError: maximum recursion depth exceeded"),
+        ("raise SystemExit('bye')", "SystemExit: bye"),
+    ],
+)
+def test_whatever_a_solution_raises_is_told(
+    with_silu: Write, body: str, raised: str
+) -> None:
+    with pytest.raises(BrokenError, match=f"raised {raised}"):
+        assert_silu(with_silu(body))
+
+
+def test_a_file_that_cannot_be_imported_is_told(with_silu: Write) -> None:
+    with pytest.raises(BrokenError) as verdict:
+        assert_silu(with_silu("retrun x"))
+
+    assert str(verdict.value) == (
+        "basics.py cannot be imported: SyntaxError: invalid syntax (basics.py, line 4)"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "from tiny_llm_course import todo\n    todo('week 1, day 4, task 2')",
+        "raise NotImplementedError",
+        "raise NotImplementedError('later')",
+    ],
+)
+def test_a_stub_is_not_started(with_silu: Write, body: str) -> None:
+    """Ours, and what Python has for the purpose."""
+    with pytest.raises(NotStartedError) as verdict:
+        assert_silu(with_silu(body))
+
+    assert str(verdict.value) == (
+        "week 1, day 4, task 2 is not started (SiLU and the MLP of Qwen2): fill in "
+        "basics.py, then run `pdm run test --week 1 --day 4 -- -k task_2`"
+    )
+
+
+def test_what_is_missing_is_not_started(with_files: Callable[..., Grader]) -> None:
+    with pytest.raises(NotStartedError, match=r"basics\.py has no silu$"):
+        assert_silu(with_files(basics=""))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "body", [f"import warnings; warnings.warn('hm'); {RIGHT}", f"'\\d'; {RIGHT}"]
+)
+def test_a_warning_is_no_mistake(with_silu: Write, body: str) -> None:
+    r"""Such as that of Python about a formula with \d in a docstring."""
+    with pytest.warns((UserWarning, DeprecationWarning, SyntaxWarning)):
+        assert_silu(with_silu(body))
+
+
+PROBABILITIES = [[0.1, 0.4, 0.05, 0.3, 0.15], [0.35, 0.02, 0.5, 0.03, 0.1]]
+DRAWS = """
+def make_sampler(temp, top_p, top_k):
+    def sample(log_probabilities):
+        {code}
+    return sample
+"""
+
+
+def assert_drawn(
+    with_files: Callable[..., Grader], code: str, expected: np.ndarray | None = None
+) -> None:
+    """Judge a sampler as the tests of day 7 do."""
+    mx.random.seed(0)
+    rows = sampler.repeated_rows(PROBABILITIES)
+    call = Call("sampler.make_sampler", (rows,), {}, (1, 1, 0), times=sampler.NUM_CALLS)
+
+    with_files(sampler=DRAWS.format(code=code)).assert_drawn(
+        call, np.array(PROBABILITIES) if expected is None else expected
+    )
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["ids", "ids.tolist()", "ids.astype(mx.int32)", "list(ids)", "np.array(ids)"],
+)
+def test_ids_are_drawn_right_in_any_container(
+    with_files: Callable[..., Grader], result: str
+) -> None:
+    code = f"ids = mx.random.categorical(log_probabilities); return {result}"
+
+    assert_drawn(with_files, code)
+
+
+@pytest.mark.parametrize(("more", "less"), [(0, 1), (2, 0), (1, 3), (4, 2)])
+def test_a_share_that_is_wrong_by_0_03_is_noticed(
+    with_files: Callable[..., Grader], more: int, less: int
+) -> None:
+    code = "return mx.random.categorical(log_probabilities)"
+    expected = np.array(PROBABILITIES)
+    expected[0, more] += 0.03
+    expected[0, less] -= 0.03
+
+    with pytest.raises(WrongError, match="expected to draw the tokens in shares of"):
+        assert_drawn(with_files, code, expected)
+
+
+def test_a_token_that_was_dropped_is_noticed_when_drawn_once(
+    with_files: Callable[..., Grader],
+) -> None:
+    code = "return mx.random.categorical(log_probabilities)"
+    expected = np.array(PROBABILITIES)
+    expected[1] = [0.35, 0, 0.52, 0.03, 0.1]
+
+    with pytest.raises(WrongError, match="row 1 has the probabilities"):
+        assert_drawn(with_files, code, expected)
+
+
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        ("return mx.argmax(log_probabilities)", "expected 400 ids, got shape ()"),
+        ("pass", "expected 400 ids, got shape ()"),
+        ("return log_probabilities", "expected 400 ids, got shape (400, 5)"),
+        ("return mx.full(400, 5)", "expected ids from 0 to 4, got 5"),
+        ("return [-1] * 400", "expected ids from 0 to 4, got -1"),
+    ],
+)
+def test_what_is_no_id_for_each_row_is_wrong(
+    with_files: Callable[..., Grader], code: str, complaint: str
+) -> None:
+    with pytest.raises(WrongError) as verdict:
+        assert_drawn(with_files, code)
+
+    assert str(verdict.value) == (
+        f"make_sampler(1, 1, 0)(float32[400, 5])\n  {complaint}"
+    )
