@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.syllabus import tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved
@@ -50,10 +51,10 @@ class Solution:
         """
         file, name = symbol.split(".")
         if not (self.folder / f"{file}.py").exists():
-            raise Unsolved(_not_started(symbol, f"there is no {file}.py"))
+            raise Unsolved(_not_started("grading.no_file", symbol))
         module = self._import(file)
         if not hasattr(module, name):
-            raise Unsolved(_not_started(symbol, f"{file}.py has no {name}"))
+            raise Unsolved(_not_started("grading.no_name", symbol))
         return getattr(module, name)
 
     def _import(self, file: str) -> types.ModuleType:
@@ -66,9 +67,9 @@ class Solution:
         except (Exception, SystemExit) as error:
             said = error.msg if isinstance(error, SyntaxError) else error
             where = _own_line(error, self.folder)
-            raise BrokenFileError(
-                f"{file}.py cannot be imported: {type(error).__name__}: {said}{where}"
-            ) from error
+            names = {"file": file, "error": f"{type(error).__name__}: {said}"}
+            message = say("grading.broken_file", **names, where=where)
+            raise BrokenFileError(message) from error
 
     @property
     def _other_names(self) -> set[str]:
@@ -165,10 +166,15 @@ def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
     return {name: sys.modules.pop(name) for name in listed}
 
 
-def _not_started(symbol: str, reason: str) -> str:
-    """Say which task `symbol` belongs to and why it counts as not started."""
+def _not_started(reason: str, symbol: str) -> str:
+    """Say which task `symbol` belongs to, and why it counts as not started.
+
+    What the course gives, such as `quantize.dequantize_linear`, belongs to no task.
+    """
     owners = tasks_of(symbol)
-    return f"{owners[0].not_started()}; {reason}" if owners else reason
+    not_started = owners[0].not_started() if owners else symbol
+    file, name = symbol.split(".")
+    return say(reason, not_started=not_started, file=file, name=name)
 
 
 def _own_line(error: BaseException, folder: Path) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 
 
@@ -73,9 +74,12 @@ class Task:
 
     def not_started(self) -> str:
         """Say in one line that the task is waiting, and how to go about it."""
-        return (
-            f"{self.address} is not started ({self.title}): fill in {self.first_file}, "
-            f"then run `{self.test_command}`"
+        return say(
+            "grading.not_started",
+            address=self.address,
+            title=self.title,
+            file=self.first_file,
+            command=self.test_command,
         )
 
 
