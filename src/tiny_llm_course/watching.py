@@ -11,19 +11,30 @@ from tiny_llm_course.syllabus import Task, tasks
 Texts = dict[str, str]
 """The text of every file of a solution, by file name without `.py`."""
 
-NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs"}
-"""They do not tell when a file changes, so it has to be looked at again and again."""
+LOOK_EVERY_MS = 500
+"""Network drives, and those of Windows under WSL, do not tell when a file changes."""
 
 
-def saves(folder: Path) -> Iterator[None]:
-    """Yield whenever something in `folder` has been saved, until Ctrl-C.
+def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
+    """Yield the texts before and after each save in `folder`, until Ctrl-C.
 
     Watching the folder rather than its files also sees editors that write a new file
     and rename it.
+
+    Args:
+        folder: Where the files are.
+        texts: What they hold to begin with.
     """
-    polling = True if _filesystem(folder) in NETWORK_FILESYSTEMS else None
-    for _ in watchfiles.watch(folder, force_polling=polling, debounce=50, step=20):
-        yield
+    for _ in watchfiles.watch(
+        folder,
+        debounce=50,
+        step=20,
+        rust_timeout=LOOK_EVERY_MS,
+        yield_on_timeout=True,
+    ):
+        before, texts = texts, read_texts(folder)
+        if texts != before:
+            yield before, texts
 
 
 def read_texts(folder: Path) -> Texts:
@@ -72,13 +83,3 @@ def _definitions(text: str) -> dict[str, str] | None:
         getattr(node, "name", f"statement {index}"): ast.dump(node)
         for index, node in enumerate(body)
     }
-
-
-def _filesystem(folder: Path) -> str:
-    """Return the kind of file system of a folder, on Linux, and "" elsewhere."""
-    mounts = Path("/proc/mounts")
-    if not mounts.exists():
-        return ""
-    lines = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
-    above = [line for line in lines if folder.resolve().is_relative_to(line[1])]
-    return max(above, key=lambda line: len(line[1]))[2] if above else ""

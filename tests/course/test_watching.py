@@ -67,8 +67,18 @@ def test_save_is_seen_at_once(tmp_path: Path, *, by_rename: bool) -> None:
 
     editor = threading.Thread(target=save)
     editor.start()
-    seen = next(saves(tmp_path), "nothing")
+    seen = next(saves(tmp_path, read_texts(tmp_path)))
     editor.join()
 
-    assert seen is None
-    assert read_texts(tmp_path)["basics"] == "a = 2\n"
+    assert seen == ({"basics": "a = 1\n"}, {"basics": "a = 2\n"})
+
+
+def test_save_before_the_watching_begins_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "basics.py"
+    file.write_text("a = 1\n", encoding="utf-8")
+    texts = read_texts(tmp_path)
+    file.write_text("a = 2\n", encoding="utf-8")
+
+    seen = next(saves(tmp_path, texts))
+
+    assert seen == ({"basics": "a = 1\n"}, {"basics": "a = 2\n"})

@@ -38,10 +38,9 @@ def command(solution: str) -> int:
     standby = Standby()
     click.echo(say("watch.begin", folder=folder))
     try:
-        for _ in saves(folder):
+        for before, after in saves(folder, texts):
             saved_s = time.perf_counter()
-            before, texts = texts, read_texts(folder)
-            tasks = changed_tasks(before, texts)
+            tasks = changed_tasks(before, after)
             if tasks:
                 _show(console, tasks, solution, standby)
                 seconds = time.perf_counter() - saved_s

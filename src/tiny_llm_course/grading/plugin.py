@@ -108,13 +108,18 @@ def task_of(item: pytest.Item) -> Address | None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out other tasks, and tests that have a result from an earlier process."""
+    """Leave out other tasks, and what an earlier process has dealt with."""
     path, wanted = config.getoption("--results"), config.getoption("--task")
     if wanted:
         items[:] = [item for item in items if task_of(item) in wanted]
     if path:
         known = results.read(path).tests
-        items[:] = [item for item in items if item.nodeid not in known]
+        crashed = {one.task for one in known.values() if one.status == results.CRASHED}
+        items[:] = [
+            item
+            for item in items
+            if item.nodeid not in known and str(task_of(item)) not in crashed
+        ]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

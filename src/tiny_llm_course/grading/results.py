@@ -7,6 +7,8 @@ from pathlib import Path
 PASSED = "passed"
 WRONG = "wrong"
 NOT_STARTED = "not started"
+CRASHED = "crashed"
+"""The test took the interpreter with it, or did not end."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +18,7 @@ class Result:
     Attributes:
         task: The address of the task, as text.
         test: The node id of the test.
-        status: PASSED, WRONG or NOT_STARTED, or empty while the test runs.
+        status: One of the four above, or empty while the test runs.
         message: What its author reads, if it did not pass.
     """
 

@@ -1,5 +1,6 @@
 """Grades some days in a child process, which a solution may crash or hang."""
 
+import re
 import signal
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.launch import Launch, Launched, start
-from tiny_llm_course.grading.results import WRONG, Results, append, read
+from tiny_llm_course.grading.results import CRASHED, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
 from tiny_llm_course.syllabus import Day, Task
 
@@ -31,8 +32,8 @@ def grade(
 ) -> Results:
     """Run the tests of some days, and return what came of them.
 
-    A test that ends the interpreter, or that does not end, counts as wrong, and the
-    tests behind it run in a new process.
+    A test that ends the interpreter, or that does not end, decides about its task, and
+    the tests of the other tasks run in a new process.
 
     Args:
         days: What to grade.
@@ -81,7 +82,7 @@ def _unfinished(launched: Launched, path: Path, silence_limit_s: float) -> bool:
     running = [result for result in read(path).tests.values() if not result.status]
     if running:
         reason = _reason(process.returncode, silence_limit_s if hangs else None)
-        append(path, replace(running[-1], status=WRONG, message=reason))
+        append(path, replace(running[-1], status=CRASHED, message=reason))
         return True
     if read(path).tests:
         return False
@@ -89,7 +90,13 @@ def _unfinished(launched: Launched, path: Path, silence_limit_s: float) -> bool:
         raise CourseError(
             "no test matches; leave out -k, or see `pdm run test -- --co`"
         )
-    raise CourseError(said.strip().splitlines()[-1] if said else "pytest failed")
+    raise CourseError(f"pytest ran no test; {_complaint(said)}")
+
+
+def _complaint(said: str) -> str:
+    """Return what pytest does not understand, or else the last that it said."""
+    errors = re.findall("error: (.*)", said, re.IGNORECASE)
+    return "".join(errors[-1:] or said.strip().splitlines()[-1:])
 
 
 def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
