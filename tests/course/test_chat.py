@@ -20,7 +20,11 @@ from tiny_llm_course.running.conversation import Conversation
 from tiny_llm_course.running.engine import Engine, Settings, start
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-IN_PYTHON = "from tiny_llm_course.commands.chat import command; command()"
+# What a shell starts in the background ignores Ctrl-C, and so does all it starts.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+IN_PYTHON = (
+    f"{HEARS_CTRL_C}; from tiny_llm_course.commands.chat import command; command()"
+)
 
 Scripted = Callable[..., Path]
 

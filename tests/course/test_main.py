@@ -15,7 +15,11 @@ from tiny_llm_course.commands.main import command
 from tiny_llm_course.starter import generate
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
-IN_PYTHON = "from tiny_llm_course.commands.main import command; command()"
+# What a shell starts in the background ignores Ctrl-C, and so does all it starts.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+IN_PYTHON = (
+    f"{HEARS_CTRL_C}; from tiny_llm_course.commands.main import command; command()"
+)
 
 Scripted = Callable[..., Path]
 
