@@ -62,6 +62,7 @@ def test_a_terminal_shows_colours(
     pdm_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
 
     shown = pdm_run(COMMAND).stdout
 
