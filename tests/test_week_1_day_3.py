@@ -3,7 +3,13 @@
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.architecture import Architecture, attention_weights
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    Weights,
+    attention_weights,
+    embedded,
+    under,
+)
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal
@@ -127,6 +133,16 @@ def test_task_3_has_a_base_of_a_million_when_none_is_given(grade: Grader) -> Non
     _assert_attends(grade, normal(1, 9, 32), sizes, "causal", names_base=False)
 
 
+def test_task_3_agrees_with_the_weights_of_a_trained_model(grade: Grader) -> None:
+    """The last layer, on the vectors of some tokens. No bias of it is zero."""
+    sizes, weights = embedded()
+    x = weights["model.embed_tokens.weight"][100:116][None]
+    layer = sizes.num_hidden_layers - 1
+
+    own = under(f"model.layers.{layer}.self_attn.", weights)
+    _assert_attends(grade, x, sizes, "causal", known=own)
+
+
 def _assert_attends(
     grade: Grader,
     x: mx.array,
@@ -134,11 +150,17 @@ def _assert_attends(
     mask: mx.array | str | None,
     *,
     names_base: bool = True,
+    known: Weights | None = None,
 ) -> None:
-    """Run the attention with random weights, and compare with `transformers`."""
+    """Run the attention, with random weights unless some are known.
+
+    The truth is that of `transformers`.
+    """
     from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
 
     weights = attention_weights(sizes, x.dtype)
+    if known:
+        weights = {name: known[name] for name in weights}
     heads = (sizes.num_attention_heads, sizes.num_key_value_heads)
     positions = (sizes.max_position_embeddings, sizes.rope_theta)
     build = (sizes.hidden_size, *heads, *weights.values())

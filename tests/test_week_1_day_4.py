@@ -3,7 +3,13 @@
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.architecture import Architecture, mlp_weights
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    Weights,
+    embedded,
+    mlp_weights,
+    under,
+)
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, gain, normal
@@ -125,11 +131,25 @@ def test_task_2_mlp_survives_large_activations(grade: Grader) -> None:
     _assert_transforms(grade, normal(2, 3, 8, scale=100), 12)
 
 
-def _assert_transforms(grade: Grader, x: mx.array, hidden_dim: int) -> None:
-    """Run the MLP with random weights, and compare with PyTorch."""
+def test_task_2_mlp_agrees_with_the_weights_of_a_trained_model(grade: Grader) -> None:
+    """The last layer, on the vectors of some tokens."""
+    sizes, weights = embedded()
+    x = weights["model.embed_tokens.weight"][100:116][None]
+    layer = sizes.num_hidden_layers - 1
+
+    own = under(f"model.layers.{layer}.mlp.", weights)
+    _assert_transforms(grade, x, sizes.intermediate_size, own)
+
+
+def _assert_transforms(
+    grade: Grader, x: mx.array, hidden_dim: int, known: Weights | None = None
+) -> None:
+    """Run the MLP, with random weights unless some are known; compare with PyTorch."""
     dim = x.shape[-1]
     sizes = Architecture(hidden_size=dim, intermediate_size=hidden_dim)
     weights = mlp_weights(sizes, x.dtype)
+    if known:
+        weights = {name: known[name] for name in weights}
 
     call = Call(MLP, (x,), build=(dim, hidden_dim, *weights.values()))
 
