@@ -1,0 +1,94 @@
+"""A solution may crash, exit or hang: it is told, and the other tasks are graded."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.grading import session
+from tiny_llm_course.grading.results import CRASHED, PASSED, Results
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.syllabus import Address, select_days, task_at
+
+DAY_4 = select_days(1, 4)
+FEW = ["-k", "not float16 and (row_of_zeros or silu)"]
+"""A test of task 1 of day 4, and some of task 2 behind it."""
+
+CRASHES = """
+import os
+
+class RMSNorm:
+    def __init__(self, dim, weight, eps):
+        {body}
+"""
+
+
+@pytest.fixture
+def with_norm(tmp_path: Path) -> Callable[[str], str]:
+    """Return a function that writes a solution, right but for its `RMSNorm`."""
+
+    def write(body: str) -> str:
+        folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
+        (folder / "layer_norm.py").write_text(CRASHES.format(body=body))
+        return str(folder)
+
+    return write
+
+
+def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
+    """Return status and message of every test of a task of day 4."""
+    address = str(Address(1, 4, task))
+    found = [one for one in results.tests.values() if one.task == address]
+    return [(one.status, one.message) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("os._exit(0)", "ended the Python interpreter (exit code 0)"),
+        ("os.abort()", "ended the Python interpreter (SIGABRT)"),
+        ("while True: pass", "did not return within 10 seconds"),
+    ],
+)
+def test_a_test_that_does_not_come_back_is_told_and_the_next_task_graded(
+    with_norm: Callable[[str], str], body: str, message: str
+) -> None:
+    results = session.grade(DAY_4, with_norm(body), FEW, silence_limit_s=10)
+
+    assert outcomes(results, task=1) == [(CRASHED, message)]
+    assert set(outcomes(results, task=2)) == {(PASSED, "")}
+
+
+def test_only_the_tasks_that_are_asked_for_are_graded() -> None:
+    task = task_at("week 1, day 4, task 2")
+
+    results = session.grade(DAY_4, "ref", [*FEW, *session.only([task])])
+
+    assert {one.task for one in results.tests.values()} == {str(task.address)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (
+            ["-k", "no_such_test"],
+            "no test matches; leave out -k, or see `pdm run test ",
+        ),
+        (["--nope"], "pytest ran no test; unrecognized arguments: --nope"),
+        (["-k", "task_1 and"], "pytest ran no test; Wrong expression passed to '-k': "),
+        (
+            ["--maxfail"],
+            "pytest ran no test; argument --maxfail: expected one argument",
+        ),
+    ],
+)
+def test_what_pytest_does_not_understand_is_one_line(
+    arguments: list[str], complaint: str
+) -> None:
+    with pytest.raises(CourseError) as error:
+        session.grade(select_days(1, 6), "ref", arguments)
+
+    assert str(error.value).startswith(complaint)
+    assert "\n" not in str(error.value)
