@@ -18,7 +18,10 @@ from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days
 
-VIEWS_OF_PYTEST = {"-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"}
+VIEWS_OF_PYTEST = {
+    *("-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"),
+    *("-h", "--help", "--version", "--fixtures", "--markers", "--setup-plan"),
+}
 """Arguments with which somebody wants to see pytest itself."""
 
 

@@ -10,7 +10,7 @@ from tiny_llm_course.grading.results import (
     Result,
     Results,
 )
-from tiny_llm_course.syllabus import Address, Day, Task, task_at
+from tiny_llm_course.syllabus import Address, Day, Task, task_at, tasks_of
 
 DONE = "done"
 WRONG = "wrong"
@@ -49,12 +49,16 @@ class TaskReport:
 
 
 def own_status(task: Task, results: Sequence[Result]) -> str:
-    """Return DONE, NOT_STARTED if the task is a stub itself, and otherwise WRONG."""
+    """Return DONE, NOT_STARTED if the task is a stub itself, and otherwise WRONG.
+
+    A stub names the first of the tasks that it is for.
+    """
     failures = [result for result in results if result.status != PASSED]
     if not failures:
         return DONE
+    own_stubs = tuple(f"{tasks_of(symbol)[0].address} " for symbol in task.symbols)
     stubs = [one for one in failures if one.status == NOT_STARTED]
-    is_stub = any(one.message.startswith(str(task.address)) for one in stubs)
+    is_stub = any(one.message.startswith(own_stubs) for one in stubs)
     return NOT_STARTED if is_stub else WRONG
 
 
