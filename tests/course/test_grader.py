@@ -1,5 +1,6 @@
 """The grader accepts what is right, and says in a few lines what is wrong."""
 
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +10,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tiny_llm_course.grading import session
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.grader import Grader, told_apart
 from tiny_llm_course.grading.inputs import normal
+from tiny_llm_course.grading.results import PASSED
 from tiny_llm_course.grading.verdict import BrokenError, NotStartedError, WrongError
 from tiny_llm_course.oracle import basics, sampler
+from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import load_solution
+from tiny_llm_course.syllabus import select_days
+
+ANOTHER_HAND = Path(__file__).parent / "another_hand"
 
 Write = Callable[[str], Grader]
 
@@ -324,3 +331,17 @@ def test_what_is_no_id_for_each_row_is_wrong(
     assert str(verdict.value) == (
         f"make_sampler(1, 1, 0)(float32[400, 5])\n  {complaint}"
     )
+
+
+def test_the_solution_of_another_hand_passes(tmp_path: Path) -> None:
+    """Its own softmax, norm, rotation and attention, under our layers of Qwen2."""
+    folder = shutil.copytree(REFERENCE, tmp_path / "another_hand")
+    shutil.copytree(ANOTHER_HAND, folder, dirs_exist_ok=True)
+    days = [day for day in select_days(1, None) if day.number <= 4]
+
+    results = session.grade(days, str(folder)).tests.values()
+
+    assert {result.task for result in results} == {
+        str(task.address) for day in days for task in day.tasks
+    }
+    assert [result for result in results if result.status != PASSED] == []
