@@ -62,7 +62,7 @@ class RoPE:
         if self.dims != D:
             raise ValueError(f"RoPE: expected vectors of length {self.dims}, got {D}")
         slices = offset if isinstance(offset, list) else [offset or slice(0, L)]
-        if len(slices) not in {1, N}:
+        if isinstance(offset, list) and len(offset) != N:
             raise ValueError(f"RoPE: expected {N} offsets, got {len(slices)}")
         rows = [self._rows(positions, L) for positions in slices]
         cos = mx.stack([self.cos[row] for row in rows])[:, :, None, :]

@@ -111,6 +111,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: RoPE(7, 64), "RoPE: expected an even number of dims, got 7"),
     (lambda: rotate(None, width=6), "RoPE: expected vectors of length 8, got 6"),
     (lambda: rotate([slice(0, 4)] * 2), "RoPE: expected 3 offsets, got 2"),
+    (lambda: rotate([slice(0, 4)]), "RoPE: expected 3 offsets, got 1"),
     (
         lambda: rotate(slice(7, 12)),
         "RoPE: expected a slice of 4 positions, got slice(7, 12, None)",
