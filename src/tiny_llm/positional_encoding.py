@@ -27,7 +27,7 @@ class RoPE:
     Raises:
         ValueError: `dims` is odd.
 
-    Source: Su et al. 2021 (arXiv:2104.09864), section 3.2.2, equation 34, for the
+    Source: Su et al. 2021 (arXiv:2104.09864), section 3.4.2, equation 34, for the
         traditional pairs. The halves come from the GPT-NeoX code.
     """
 
