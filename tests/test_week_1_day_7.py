@@ -1,4 +1,7 @@
-"""Week 1, day 7: sampling with temperature, top-k and top-p."""
+"""Week 1, day 7: sampling with temperature, top-k and top-p.
+
+The chapter: book/en/week-1-day-7-sampling.md
+"""
 
 import numpy as np
 import pytest
@@ -140,6 +143,16 @@ def test_task_3_top_p_that_is_off_keeps_every_token(
     grade: Grader, top_p: float
 ) -> None:
     _assert_draws(grade, TWO_ROWS, top_p=top_p)
+
+
+def test_task_3_top_p_of_1_keeps_tokens_that_no_sum_can_see(grade: Grader) -> None:
+    """In float32 a sum reaches 1 before the last tokens of a large vocabulary.
+
+    A high temperature brings them back, if they are still there.
+    """
+    rows = [[1.0, 1e-10, 1e-9, 1e-12, 1e-11], [1e-11, 1e-9, 1.0, 1e-10, 1e-12]]
+
+    _assert_draws(grade, rows, temp=20.0, top_p=1)
 
 
 def test_task_3_top_p_works_on_what_top_k_left(grade: Grader) -> None:

@@ -40,7 +40,7 @@ def make_sampler(
         kept = log_probabilities
         if top_k:
             kept = _keep_top_k(kept, top_k)
-        if top_p:
+        if top_p and top_p < 1:
             kept = _keep_top_p(kept, top_p)
         return mx.random.categorical(kept / temp)
 

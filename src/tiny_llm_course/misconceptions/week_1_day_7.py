@@ -292,6 +292,15 @@ def top_p_undoes_top_k(temp: float, top_p: float, top_k: int | None) -> Sampler:
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
+def top_p_1_still_filters(temp: float, top_p: float, top_k: int | None) -> Sampler:
+    sample = make_sampler(temp, top_p, top_k)
+    kept_of_all = make_sampler(temp, 0, top_k)
+    if temp == 0 or top_p != 1:
+        return sample
+    return lambda x: kept_of_all(mx.where(_sum_of_likelier(x) < 1, x, -mx.inf))
+
+
+@specimen(3, symbol=MAKE_SAMPLER)
 def top_p_0_keeps_nothing(temp: float, top_p: float, top_k: int | None) -> Sampler:
     sample = make_sampler(temp, top_p, top_k)
     return (lambda x: sample(_likeliest(x, 0))) if top_p == 0 else sample
