@@ -56,6 +56,27 @@ def test_it_says_what_it_did_and_where_the_copies_are(
     assert (kept / "qwen2_week1.py").exists()
 
 
+def test_a_day_is_skipped_task_by_task(pdm_run: Run) -> None:
+    pdm_run("skip --week 1 --day 4 --task 1")
+
+    result = pdm_run("skip --week 1 --day 4")
+
+    assert result.exit_code == 0
+    assert "week 1, day 4, task 1" in result.stdout.splitlines()[0]
+    assert "skipped: week 1, day 4, task 2: SiLU" in result.stdout
+    skipped = [
+        task for task, mark in marks(pdm_run("progress")).items() if "skip" in mark
+    ]
+    assert skipped == ["RMSNorm", "SiLU and the MLP of Qwen2"]
+
+
+def test_a_week_is_too_much_to_skip(pdm_run: Run) -> None:
+    result = pdm_run("skip --week 1")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("skip: expected --week and --day")
+
+
 def test_what_it_builds_on_is_named_only_while_it_is_open(pdm_run: Run) -> None:
     pdm_run("skip --week 1 --day 1 --task 2")
 

@@ -11,9 +11,10 @@ from tiny_llm_course.commands.learning import (
     task_options,
 )
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
-from tiny_llm_course.syllabus import Task, select_task, task_at, tasks
+from tiny_llm_course.syllabus import Task, select_tasks, task_at, tasks
 from tiny_llm_course.workbook.plans import plan_skip
 from tiny_llm_course.workbook.saving import write
 
@@ -21,22 +22,30 @@ from tiny_llm_course.workbook.saving import write
 @click.command("skip", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Put in the course's solution of a task, so that later days work without yours.
+    """Put in the course's solution of a task or of a day, so that later days work.
 
     What is replaced is copied first. `pdm run reset` puts the stub back.
     """
-    chosen = select_task(week, day, task)
+    chosen = select_tasks(week, day, task)
+    if day is None:
+        raise CourseError(say("commands.skip.how_much"))
+    for one in chosen:
+        _skip(one)
+    return 0
+
+
+def _skip(chosen: Task) -> None:
+    """Put in the solution of one task, unless it is done or skipped already."""
     known = load_progress()
     status = progress.status(here(), known, chosen)
     if status in CLOSED:
         click.echo(say(f"commands.skip.{status}", address=chosen.address))
-        return 0
+        return
     copies = write(plan_skip(here(), chosen.symbols), here().copies)
     solved = [one for one in tasks() if set(one.symbols) <= set(chosen.symbols)]
     progress.skip(here(), known, solved)
     _report(chosen, solved, [task_at(address) for address in chosen.builds_on])
     echo_copies(copies)
-    return 0
 
 
 def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:
