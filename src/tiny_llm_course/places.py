@@ -36,9 +36,14 @@ class Checkout:
         return self.root / "tests"
 
     @property
+    def book(self) -> Path:
+        """The book, with what it is made from."""
+        return self.root / "book"
+
+    @property
     def chapters(self) -> Path:
-        """The book."""
-        return self.root / "book" / "en"
+        """The chapters of the book."""
+        return self.book / "en"
 
     @property
     def copies(self) -> Path:
@@ -66,5 +71,6 @@ ROOT = here().root
 STARTER = here().starter
 REFERENCE = here().reference
 TESTS = here().tests
+BOOK = here().book
 CHAPTERS = here().chapters
 COPIES = here().copies

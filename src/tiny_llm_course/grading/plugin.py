@@ -27,7 +27,10 @@ from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Address
 
-DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) else [])]
+ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
+"""What the book prints is the same on every machine, with a GPU or without."""
+
+DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [])]
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """What came of every graded test of this run, by task."""

@@ -1,0 +1,4 @@
+"""How the book is made: what its Sphinx configuration adds to Sphinx.
+
+The chapters lie in `book/en`, with everything else that a reader sees.
+"""

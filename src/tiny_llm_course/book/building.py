@@ -1,0 +1,61 @@
+"""Running Sphinx: once and strictly, or for as long as somebody writes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tiny_llm_course.book.languages import languages
+from tiny_llm_course.places import BOOK, ROOT
+
+BUILT = BOOK / "build" / "site"
+"""Static files with relative links: to be read from here, or from any server."""
+
+_FRONT_PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url=en/index.html">
+<title>tiny-llm</title>
+<a href="en/index.html">tiny-llm</a>
+"""
+
+
+def build(
+    target: Path = BUILT, *, fresh: bool = False
+) -> subprocess.CompletedProcess[str]:
+    """Build all languages, and let every warning fail the build.
+
+    Args:
+        target: Gets a folder per language, and a front page.
+        fresh: Build everything anew, whatever an earlier build has left.
+
+    Returns:
+        The first run of Sphinx that failed, or the last one.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "index.html").write_text(_FRONT_PAGE, encoding="utf-8")
+    (target / ".nojekyll").touch()  # GitHub leaves out what begins with "_" otherwise
+    ran = subprocess.CompletedProcess([], 0, "")
+    for code in languages():
+        strict = ["--fail-on-warning", "--nitpicky", "--keep-going", "--quiet"]
+        anew = ["--write-all", "--fresh-env"] if fresh else []
+        ran = subprocess.run(
+            [sys.executable, "-m", "sphinx", *strict, *anew, *places(code, target)],
+            cwd=ROOT,
+            env={**os.environ, "BOOK_LANG": code},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            break
+    return ran
+
+
+def places(code: str, target: Path) -> list[str]:
+    """Return the arguments that say what Sphinx reads and where it writes."""
+    cache = target.with_name(f"{target.name}-cache") / code
+    return [
+        *("--conf-dir", str(BOOK), "--doctree-dir", str(cache)),
+        *(str(BOOK / code), str(target / code)),
+    ]

@@ -1,0 +1,82 @@
+"""Static figures: matplotlib's SVG, in the colours of the page around it.
+
+A figure is drawn in the stand-in colours below. In the page they become variables of
+the style sheet, so that one drawing serves light and dark.
+"""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any
+
+import matplotlib as mpl
+from cycler import cycler
+from matplotlib.figure import Figure
+
+INK = "#010101"
+MUTED = "#020202"
+GRID = "#030303"
+PAPER = "#040404"
+SERIES = ("#0a0001", "#0a0002", "#0a0003", "#0a0004", "#0a0005")
+
+_VARIABLES = {
+    INK: "--figure-ink",
+    MUTED: "--figure-muted",
+    GRID: "--figure-grid",
+    PAPER: "--figure-paper",
+} | {colour: f"--figure-{number}" for number, colour in enumerate(SERIES, 1)}
+
+_STYLE: dict[Any, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.facecolor": "none",
+    "axes.grid": True,
+    "axes.labelcolor": INK,
+    "axes.prop_cycle": cycler(color=SERIES),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "none",
+    "figure.figsize": (5.0, 2.8),
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "patch.edgecolor": INK,
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+}
+
+
+@contextmanager
+def style() -> Generator[None]:
+    """Draw in the style of the book what is drawn while this lasts."""
+    with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
+        yield
+
+
+def to_svg(figure: Figure, name: str, alt: str) -> str:
+    """Write a figure as SVG that can stand inside a page.
+
+    Args:
+        figure: Five inches wide or less, which is legible on a phone.
+        name: Keeps its identifiers apart from those of other figures.
+        alt: What it shows, for those who do not see it.
+    """
+    text = StringIO()
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"font: ([^;\"]*?)px [^;\"]*", r"font: \1px var(--font-stack)", svg)
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(colour, f"var({variable})")
+    label = alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

@@ -1,0 +1,22 @@
+"""What the book says about the course as a whole, counted."""
+
+from collections.abc import Callable
+
+from tiny_llm_course.book.embedded import weights
+from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
+from tiny_llm_course.syllabus import Address, tasks
+
+
+def counts() -> dict[str, int]:
+    """Count parameters, tasks and known solutions."""
+    return {
+        "num_parameters": sum(weight.size for weight in weights().values()),
+        "num_tasks": len(list(tasks())),
+        "num_mistakes": _num_distinct(misconceptions),
+        "num_variants": _num_distinct(right_variants),
+    }
+
+
+def _num_distinct(known: Callable[[Address], tuple[Specimen, ...]]) -> int:
+    """Count known solutions. One that belongs to two tasks counts once."""
+    return len({one.implementation for task in tasks() for one in known(task.address)})

@@ -1,0 +1,38 @@
+"""What Sphinx and the theme leave undone on a page."""
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+_CAPTION = 'class="caption" role="heading">'
+_CAPTION_WITH_LEVEL = 'class="caption" role="heading" aria-level="2">'
+_SHAPE = re.compile(r"[\w./]{1,8}(?: x [\w./]{1,8}){1,4}")
+_AFTER_THE_THEME = 900
+
+
+def _complete(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Say of which level captions are, and let the keyboard reach what scrolls."""
+    del app, page, template, doctree
+    for part in ("body", "furo_navigation_tree"):
+        if part in context:
+            html = context[part].replace(_CAPTION, _CAPTION_WITH_LEVEL)
+            context[part] = html.replace("<pre>", '<pre tabindex="0">')
+
+
+def _keep_shapes_together(app: Sphinx, chapter: nodes.document) -> None:
+    """Mark shapes such as "L x D", so that no line ends within one."""
+    del app
+    for code in chapter.findall(nodes.literal):
+        if _SHAPE.fullmatch(code.astext()):
+            code["classes"].append("shape")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Look at every chapter once it is read, and at every page once it is made."""
+    app.connect("doctree-read", _keep_shapes_together)
+    app.connect("html-page-context", _complete, priority=_AFTER_THE_THEME)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

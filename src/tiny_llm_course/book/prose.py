@@ -1,0 +1,116 @@
+"""What can be checked about the sentences of a chapter: their spelling, their numbers.
+
+A decimal or a percentage in a sentence or formula comes from the chapter's workings.
+One that a source gives is named in a comment of the chapter, with the source:
+
+    % cited 0.044715: Hendrycks and Gimpel 2016, section 2
+"""
+
+import functools
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from spylls.hunspell import Dictionary  # pyright: ignore[reportMissingTypeStubs]
+
+from tiny_llm_course.book.markdown import blocks
+from tiny_llm_course.places import BOOK
+
+SPELLING = BOOK / "spelling"
+
+_HOLD_PROSE = {
+    *("{mistakes}", "{question}", "{drawing}", "{interactive}", "{glossary}"),
+    *("{note}", "{tip}", "{warning}", "{admonition}", "{dropdown}"),
+}
+
+_CITED = re.compile(r"^% cited (\S+): \S.*$", re.MULTILINE)
+_COMMENT = re.compile(r"^%.*$", re.MULTILINE)
+_FENCE = re.compile(r"^(?:`{3,}|:{3,}).*$", re.MULTILINE)
+_KEY = re.compile(r"^[\w-]+:(?=\s)", re.MULTILINE)
+_OPTION = re.compile(r"^:(?!alt:)[\w-]+:.*$", re.MULTILINE)
+_FORMULA = re.compile(
+    r"\$\$.*?\$\$(?:\s*\([\w-]+\))?|\$[^$\n]+?(?:\n[^$\n]+?)?\$", re.DOTALL
+)
+_NOT_PROSE = re.compile(
+    r"<<[^<>\n]+>>|(?:\{[\w-]+\})?(`+)(?:(?!\1).)+?\1|\]\([^)]*\)|https?://\S+"
+    r"|arXiv:\S+|^\([\w-]+\)=$|<[^>\n]+>",
+    re.MULTILINE | re.DOTALL,
+)
+_NAME_WITH_A_NUMBER = re.compile(
+    r"\b(?:sections?|equations?|chapters?|tables?|figures?|appendix|Python|version"
+    r"|glibc|CUDA|Ubuntu|Debian|macOS|MLX)[\s-]*\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*"
+    r"|\bQwen\d[\d.]*|\b\d+(?:\.\d+)?B\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"(?<![\w.])\d+\.\d+|(?<![\w.])\d+(?=\s?\\?%)")
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def verify(chapter: Path) -> Iterator[str]:
+    """Yield what is wrong with the sentences of a chapter, with file and line."""
+    text = chapter.read_text(encoding="utf-8")
+    for line, complaint in [*misspelt(text), *typed_in(text)]:
+        yield f"{chapter.name}:{line}: {complaint}"
+
+
+def misspelt(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the word of all that no word list has."""
+    for number, line in enumerate(_blank(_FORMULA, _prose(text)).splitlines(), 1):
+        for word in _WORD.findall(line):
+            plain = word.removesuffix("'s")
+            if len(plain) > 1 and not _known(plain):
+                yield number, f"{word}: is it spelt so? Then add it to words.txt"
+
+
+def typed_in(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of all decimals and percentages that are typed in by hand."""
+    cited = set(_CITED.findall(text))
+    plain = _blank(_NAME_WITH_A_NUMBER, _prose(text))
+    for number, line in enumerate(plain.splitlines(), 1):
+        for found in _NUMBER.findall(line):
+            if found not in cited:
+                yield (
+                    number,
+                    f"{found}: expected <<name>> from the workings, or % cited",
+                )
+
+
+def _prose(text: str) -> str:
+    """Blank out code, links and comments, and keep the lines where they are."""
+    lines = text.split("\n")
+    for block in blocks(text):
+        if block.kind not in _HOLD_PROSE:
+            start = block.line - 1
+            lines[start : start + len(block.body)] = [""] * len(block.body)
+    text = "\n".join(lines)
+    for pattern in (_COMMENT, _FENCE, _KEY, _OPTION, _NOT_PROSE):
+        text = _blank(pattern, text)
+    return text
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Replace what matches by the line breaks in it."""
+    return pattern.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
+
+
+@functools.cache
+def _known(word: str) -> bool:
+    """Tell whether a word is in the dictionary or in the list of the course."""
+    return word in _own_words() or _dictionary().lookup(word)
+
+
+@functools.cache
+def _dictionary() -> Dictionary:
+    """Read the dictionary of British English."""
+    with warnings.catch_warnings():
+        # The library leaves closing its files to the garbage collector.
+        warnings.simplefilter("ignore", ResourceWarning)
+        return Dictionary.from_files(str(SPELLING / "en_GB"))
+
+
+@functools.cache
+def _own_words() -> frozenset[str]:
+    """Read the words of the field and the names, one a line."""
+    text = (SPELLING / "words.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())

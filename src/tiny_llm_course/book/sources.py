@@ -1,0 +1,156 @@
+"""Pages that show the learner's files and the tests, and links to their lines.
+
+In a chapter, {source}`layer_norm.py#RMSNorm` leads to the line of `RMSNorm` in the
+stub, and {source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there
+fails the build.
+"""
+
+import ast
+import functools
+import html
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxRole
+
+from tiny_llm_course import starter
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.places import REFERENCE, STARTER, TESTS
+from tiny_llm_course.syllabus import Task, tasks, weeks
+
+_log = logging.getLogger(__name__)
+
+
+@functools.cache
+def pages() -> dict[str, str]:
+    """Return the files that the book shows: their names in the repository, and texts.
+
+    The learner's are shown as they were given, whatever has become of them since.
+    """
+    stubs = starter.generate(REFERENCE)
+    days = [day for week in weeks() for day in week.days]
+    return {
+        f"src/{STARTER.name}/{name}": text
+        for name, text in stubs.items()
+        if name != "__init__.py"
+    } | {
+        f"tests/{day.test_file}": (TESTS / day.test_file).read_text(encoding="utf-8")
+        for day in days
+    }
+
+
+def line_of(file: str, symbol: str) -> int:
+    """Return the line in which a definition begins.
+
+    Args:
+        file: A name that `pages` knows.
+        symbol: Such as "RMSNorm", or "RMSNorm.__call__".
+
+    Raises:
+        KeyError: The file or the symbol is not there.
+    """
+    scope: ast.AST = ast.parse(pages()[file])
+    for name in symbol.split("."):
+        scope = _member(scope, name)
+    return getattr(scope, "lineno", 1)
+
+
+def listing(symbol: str) -> str:
+    """Return the stub of a symbol: its signature and docstring.
+
+    Args:
+        symbol: As in the syllabus: "layer_norm.RMSNorm".
+    """
+    file, name = symbol.split(".")
+    text = pages()[f"src/{STARTER.name}/{file}.py"]
+    stub = ast.get_source_segment(text, _member(ast.parse(text), name)) or ""
+    return re.sub(r"  # noqa.*", "", stub)
+
+
+def address(place: str) -> tuple[str, str]:
+    """Turn FILE or FILE#SYMBOL into the name of a page and an anchor on it.
+
+    Raises:
+        KeyError: The file or the symbol is not there.
+    """
+    file, _, symbol = place.partition("#")
+    if file not in pages():
+        file = f"src/{STARTER.name}/{file}"
+    if file not in pages():
+        raise KeyError(place)
+    anchor = f"line-{line_of(file, symbol)}" if symbol else ""
+    return f"source/{file.removesuffix('.py')}", anchor
+
+
+class SourceRole(SphinxRole):
+    """Link to a file, or to a definition in it."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Make the link."""
+        file, _, symbol = self.text.partition("#")
+        text = nodes.literal(symbol or file, symbol or file)
+        try:
+            page, anchor = address(self.text)
+        except KeyError:
+            where = self.get_location()
+            _log.warning("expected a file or symbol %s", self.text, location=where)
+            return [text], []
+        uri = f"{page}.html" + (f"#{anchor}" if anchor else "")
+        return [nodes.reference("", "", text, refuri=uri, internal=True)], []
+
+
+def _member(scope: ast.AST, name: str) -> ast.AST:
+    """Return the definition of `name` in a module or class."""
+    for node in getattr(scope, "body", ()):
+        if getattr(node, "name", None) == name:
+            return node
+    raise KeyError(name)
+
+
+def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Hand the pages to Sphinx."""
+    if not isinstance(app.builder, StandaloneHTMLBuilder):
+        return
+    for file, text in pages().items():
+        code = app.builder.highlighter.highlight_block(
+            text, "python", linenos="inline", lineanchors="line"
+        )
+        body = f"<h1>{html.escape(file)}</h1>\n{_chapters(file)}\n{code}"
+        page, _ = address(file)
+        yield page, {"title": file, "body": body, "toc": ""}, "page.html"
+
+
+def _chapters(file: str) -> str:
+    """Link back to what explains a file."""
+    links = [
+        f'<li><a href="{_up(file)}{task.chapter}.html#task-{task.address.task}">'
+        f"{html.escape(f'{task.address}: {task.title}')}</a></li>"
+        for task in tasks()
+        if file in _files(task)
+    ]
+    heading = html.escape(say("book.source.explained"))
+    return f"<p>{heading}</p>\n<ul>{''.join(links)}</ul>" if links else ""
+
+
+def _files(task: Task) -> set[str]:
+    """Return the files that a task has to do with."""
+    written = {f"src/{STARTER.name}/{one.split('.')[0]}.py" for one in task.symbols}
+    day = f"tests/test_week_{task.address.week}_day_{task.address.day}.py"
+    return {day, *written}
+
+
+def _up(file: str) -> str:
+    """Lead from the page of a file to the chapters."""
+    return "../" * (file.count("/") + 1)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the pages and the role."""
+    app.add_role("source", SourceRole())
+    app.connect("html-collect-pages", _collect_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,151 @@
+"""What the chapters of the days are made of: tasks, mistakes and questions.
+
+    {task} N              the file, the stub and the commands of a task of this day
+    {mistakes} a b c      why known mistakes are tempting; their anchors are here
+    {question} Why ...?   a question with its answer folded away
+
+A day whose chapter lacks a task or a known mistake, or has fewer than three questions,
+fails the build.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from sphinx_design.dropdown import DropdownDirective
+
+from tiny_llm_course.book.sources import listing
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.syllabus import Day, Task, tasks_of, weeks
+
+NUM_QUESTIONS = 3
+
+_log = logging.getLogger(__name__)
+
+
+def day_of(chapter: str) -> Day | None:
+    """Return the day that a chapter belongs to. None if it is not one of a day."""
+    days = [day for week in weeks() for day in week.days]
+    return next((day for day in days if day.chapter == chapter), None)
+
+
+class TaskDirective(SphinxDirective):
+    """Say where a task is written, what its stub looks like and how it is graded."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Make the block from the syllabus and the stub."""
+        day = day_of(self.env.docname)
+        number = self.arguments[0]
+        found = (
+            [one for one in day.tasks if str(one.address.task) == number] if day else []
+        )
+        if not found:
+            _log.warning(
+                "there is no task %s here", number, location=self.get_location()
+            )
+            return []
+        parsed = self.parse_text_to_nodes(_described(found[0]))
+        return [nodes.container("", *parsed, classes=["task"], ids=[f"task-{number}"])]
+
+
+def _described(task: Task) -> str:
+    """Write what there is to say about a task, in Markdown."""
+    files = dict.fromkeys(symbol.split(".")[0] + ".py" for symbol in task.symbols)
+    week, day = task.address.week, task.address.day
+    new = [symbol for symbol in task.symbols if tasks_of(symbol)[0] == task]
+    stubs = "\n\n\n".join(map(listing, new))
+    parts = [
+        say(
+            "book.task.files",
+            files=", ".join(f"{{source}}`src/tiny_llm/{file}`" for file in files),
+            tests=f"{{source}}`tests/test_week_{week}_day_{day}.py`",
+        ),
+        f"```python\n{stubs}\n```" if new else say("book.task.same_stub"),
+        f"```sh\n{task.test_command}\n{task.hint_command}\n```",
+    ]
+    return "\n\n".join(parts)
+
+
+class MistakesDirective(SphinxDirective):
+    """Explain why some known mistakes are tempting. The report links to this place."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Make the paragraph, with an anchor for every mistake."""
+        names = self.arguments[0].split()
+        return [
+            nodes.container(
+                "", *self.parse_content_to_nodes(), classes=["mistakes"], ids=names
+            )
+        ]
+
+
+class QuestionDirective(DropdownDirective):
+    """Ask something; the answer opens with a click."""
+
+    def run_with_defaults(self) -> list[nodes.Node]:
+        """Make a dropdown that can be told from others."""
+        self.options["class-container"] = ["question"]
+        return super().run_with_defaults()
+
+
+def _check_chapters(app: Sphinx, env: BuildEnvironment) -> None:
+    """Say which parts of a day its chapter lacks."""
+    del app
+    for name in env.found_docs:
+        day = day_of(name)
+        if day:
+            for complaint in complaints(day, env.get_doctree(name)):
+                _log.warning("%s", complaint, location=name, type="teaching")
+
+
+def complaints(day: Day, chapter: nodes.document) -> Iterable[str]:
+    """Yield what the chapter of a day lacks, or has too much of."""
+    tasks = {f"task-{task.address.task}" for task in day.tasks}
+    known = {
+        one.anchor.partition("#")[2]
+        for task in day.tasks
+        for one in misconceptions(task.address)
+    }
+    anchors = _ids(chapter, "mistakes")
+    for missing in sorted(tasks - set(_ids(chapter, "task"))):
+        yield f"expected a {{task}} for {missing}"
+    for missing in sorted(known - set(anchors)):
+        yield f"no {{mistakes}} explain {missing}"
+    for unknown in sorted(set(anchors) - known):
+        yield f"there is no known mistake {unknown} in the tasks of this day"
+    for twice in sorted({one for one in anchors if anchors.count(one) > 1}):
+        yield f"the mistake {twice} is explained twice"
+    num_questions = len(_blocks(chapter, "container_classes", "question"))
+    if num_questions < NUM_QUESTIONS:
+        yield f"expected {NUM_QUESTIONS} {{question}}, got {num_questions}"
+
+
+def _ids(chapter: nodes.document, kind: str) -> list[str]:
+    """Return the anchors of all blocks of one kind."""
+    return [one for block in _blocks(chapter, "classes", kind) for one in block["ids"]]
+
+
+def _blocks(chapter: nodes.document, attribute: str, name: str) -> list[nodes.Element]:
+    """Return the parts of a chapter that have `name` in an attribute."""
+    found = chapter.findall(nodes.Element)
+    return [one for one in found if name in (one.attributes.get(attribute) or ())]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directives and the check."""
+    app.add_directive("task", TaskDirective)
+    app.add_directive("mistakes", MistakesDirective)
+    app.add_directive("question", QuestionDirective)
+    app.connect("env-check-consistency", _check_chapters)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,258 @@
+r"""Console transcripts that a check runs again, and examples in Python.
+
+    ```{transcript}
+    :solution: reference
+    $ pdm run test --week 1 --day 4
+    ...
+    ```
+
+`solution` says what lies in the learner's folder: "starter", "reference", or a known
+mistake of the day, such as "eps-outside-the-root"; elsewhere than in the chapter of its
+day, it is CHAPTER#MISTAKE. Lines must come out as written, but
+for "..." in a line, which stands for anything, and "..." alone, for any lines.
+
+Blocks of kind `pycon` run as Python types them, with `tiny_llm` being the reference.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from tiny_llm_course import starter
+from tiny_llm_course.book.markdown import Block, blocks
+from tiny_llm_course.book.teaching import day_of
+from tiny_llm_course.book.typed import scripts
+from tiny_llm_course.checks import call
+from tiny_llm_course.places import CHAPTERS, REFERENCE, ROOT, TESTS, Checkout
+from tiny_llm_course.specimens import Specimen, misconceptions
+
+_INDENTED = re.compile(r"^ +`{3,}(?:pycon|\{transcript\})", re.MULTILINE)
+
+TIMEOUT_S = 300
+WIDTH = 88
+
+
+class TranscriptDirective(SphinxDirective):
+    """Show a transcript. Whether it is true, `verify` finds out."""
+
+    has_content = True
+    option_spec: ClassVar = {"solution": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Make a listing of it."""
+        text = "\n".join(self.content)
+        return [nodes.literal_block(text, text, language="console")]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a transcript, and what it prints.
+
+    Attributes:
+        line: What is typed.
+        output: What follows.
+    """
+
+    line: str
+    output: str
+
+
+def commands(body: Sequence[str]) -> Iterator[Command]:
+    """Cut the lines of a transcript into commands."""
+    parts = re.split(r"^\$ ", "\n".join(body), flags=re.MULTILINE)
+    for part in parts[1:]:
+        line, _, output = part.partition("\n")
+        yield Command(line, output.strip("\n"))
+
+
+def verify(chapter: Path) -> Iterator[str]:
+    """Run all that a chapter shows as run, and yield what comes out differently."""
+    name, text = chapter.stem, chapter.read_text(encoding="utf-8")
+    for hidden in _INDENTED.finditer(text):
+        line = text.count("\n", 0, hidden.start()) + 1
+        yield f"{chapter.name}:{line}: not run here; move it out of the list"
+    for block in blocks(text):
+        if block.kind == "{transcript}":
+            for complaint in _verify_transcript(name, block):
+                yield f"{chapter.name}:{block.line}: {complaint}"
+    yield from _verify_examples(chapter)
+
+
+def update(chapter: Path) -> bool:
+    """Write what comes out into the transcripts of a chapter that are not true.
+
+    Returns:
+        Whether there was one.
+    """
+    text = before = chapter.read_text(encoding="utf-8")
+    for block in blocks(before):
+        if block.kind == "{transcript}":
+            told = "\n".join(_told(chapter.stem, block))
+            text = text.replace("\n".join(block.body), told)
+    chapter.write_text(text, encoding="utf-8")
+    return text != before
+
+
+def _told(chapter: str, block: Block) -> Iterator[str]:
+    """Yield the lines of a transcript as they are when it is run."""
+    for command, printed in _outcomes(chapter, block):
+        is_true = matches(command.output, printed)
+        yield f"$ {command.line}"
+        yield command.output if is_true else printed
+
+
+def _outcomes(chapter: str, block: Block) -> Iterator[tuple[Command, str]]:
+    """Run a transcript in a checkout of its own: each command, and what it prints."""
+    with tempfile.TemporaryDirectory() as folder:
+        checkout = lay_out(Path(folder), chapter, block.options.get("solution", ""))
+        for command in commands(block.body):
+            yield command, run(command.line, checkout)
+
+
+def _verify_transcript(chapter: str, block: Block) -> Iterator[str]:
+    """Run one transcript, and yield what comes out differently."""
+    for command, printed in _outcomes(chapter, block):
+        if not matches(command.output, printed):
+            yield f"$ {command.line}\nexpected:\n{command.output}\ngot:\n{printed}"
+
+
+def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
+    """Write a checkout with a learner's files in it.
+
+    Args:
+        root: An empty folder.
+        chapter: Whose mistakes are meant.
+        solution: "starter", "reference" or the name of a known mistake.
+
+    Raises:
+        ValueError: There is no such solution.
+    """
+    checkout = Checkout(root)
+    shutil.copytree(REFERENCE, checkout.reference)
+    shutil.copytree(CHAPTERS, checkout.chapters)
+    shutil.copy(ROOT / "pyproject.toml", root)
+    checkout.tests.mkdir()
+    for path in TESTS.glob("test_week_*.py"):
+        shutil.copy(path, checkout.tests)
+    if solution == "starter":
+        checkout.starter.mkdir()
+        for name, text in starter.generate(REFERENCE).items():
+            (checkout.starter / name).write_text(text, encoding="utf-8")
+        return checkout
+    shutil.copytree(REFERENCE, checkout.starter)
+    if solution != "reference":
+        _put_in(_mistake(chapter, solution), checkout.starter)
+    return checkout
+
+
+def _mistake(chapter: str, name: str) -> Specimen:
+    """Find a known mistake by its name, or by its chapter and name."""
+    chapter, name = name.split("#") if "#" in name else (chapter, name)
+    day = day_of(chapter)
+    for task in day.tasks if day else ():
+        for specimen in misconceptions(task.address):
+            if specimen.name.replace("_", "-") == name:
+                return specimen
+    raise ValueError(
+        f":solution: expected starter, reference or a known mistake, got {name!r}"
+    )
+
+
+def _put_in(specimen: Specimen, folder: Path) -> None:
+    """Replace a name of a solution by what the mistake has in its place."""
+    file, symbol = specimen.symbol.split(".")
+    module = specimen.implementation.__module__
+    path = folder / f"{file}.py"
+    path.write_text(
+        path.read_text(encoding="utf-8")
+        + f"\n\nfrom {module} import {specimen.name} as {symbol}  # noqa: E402, F811\n",
+        encoding="utf-8",
+    )
+
+
+def run(line: str, checkout: Checkout) -> str:
+    """Run a command as a learner would, and return what they see.
+
+    Raises:
+        ValueError: It is not one of the commands of the course.
+    """
+    words = shlex.split(line)
+    function = scripts().get(words[2]) if words[:2] == ["pdm", "run"] else None
+    if function is None:
+        raise ValueError(f"expected `pdm run` and a command of the course, got {line}")
+    ran = _python([*call(function), *words[3:]], checkout)
+    return "\n".join(one.rstrip() for one in ran.stdout.strip("\n").splitlines())
+
+
+def matches(expected: str, got: str) -> bool:
+    """Tell whether an output is the expected one, in which "..." is anything."""
+    pattern = ""
+    for line in expected.splitlines(keepends=True):
+        if line.strip() == "...":
+            pattern += r"(?:.*\n)*?"
+        else:
+            pattern += ".*".join(map(re.escape, line.rstrip("\n").split("..."))) + r"\n"
+    return re.fullmatch(pattern, got + "\n") is not None
+
+
+def _verify_examples(chapter: Path) -> Iterator[str]:
+    """Run the examples in Python of a chapter, in one interpreter, top to bottom."""
+    text = chapter.read_text(encoding="utf-8")
+    lines = [""] * text.count("\n")
+    for block in blocks(text):
+        if block.kind == "pycon":
+            lines[block.line - 1 : block.line - 1 + len(block.body)] = block.body
+    if not any(lines):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        checkout = lay_out(Path(folder), chapter.stem, "reference")
+        examples = checkout.root / chapter.name
+        examples.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        ran = _python(["-m", "doctest", "-o", "ELLIPSIS", chapter.name], checkout)
+    if ran.returncode:
+        yield ran.stdout
+
+
+def _python(
+    arguments: Sequence[str], checkout: Checkout
+) -> subprocess.CompletedProcess[str]:
+    """Run Python on a learner's files, and keep all that it prints."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=checkout.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "TINY_LLM_HOME": str(checkout.root),
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (checkout.root / "src", ROOT / "src"))
+            ),
+            "TINY_LLM_DEVICES": "cpu",
+            "COLUMNS": str(WIDTH),
+            "NO_COLOR": "1",
+        },
+        timeout=TIMEOUT_S,
+        text=True,
+        check=False,
+    )
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("transcript", TranscriptDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

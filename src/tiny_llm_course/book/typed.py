@@ -1,0 +1,53 @@
+"""The commands that a chapter tells the reader to type: do they exist, as written?"""
+
+import importlib
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tiny_llm_course.places import ROOT
+
+_SHOWN = re.compile(r"(?:^|`)(?:\$ )?(pdm run [^`\n]+)", re.MULTILINE)
+
+
+def verify(chapter: Path) -> Iterator[str]:
+    """Yield the commands of the course that would be refused, with file and line."""
+    text = chapter.read_text(encoding="utf-8")
+    for shown in _SHOWN.finditer(text):
+        complaint = refusal(shown[1])
+        if complaint:
+            line = text.count("\n", 0, shown.start(1)) + 1
+            yield f"{chapter.name}:{line}: {shown[1]}: {complaint}"
+
+
+def refusal(line: str) -> str | None:
+    """Return why a command is refused. None if it is not; it is not run."""
+    _, _, name, *arguments = shlex.split(line, comments=True)
+    function = scripts().get(name)
+    if function is None:
+        installed = shutil.which(name, path=str(Path(sys.executable).parent))
+        return None if installed else f"there is no command {name}"
+    if "--help" in arguments:
+        return None
+    module, _, attribute = function.partition(":")
+    command: click.Command = getattr(importlib.import_module(module), attribute)
+    try:
+        command.make_context(name, arguments)
+    except click.UsageError as error:
+        return error.format_message()
+    return None
+
+
+def scripts() -> dict[str, str]:
+    """Return the commands of `pdm run`, and the function behind each."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {
+        name: script["call"]
+        for name, script in project["tool"]["pdm"]["scripts"].items()
+    }

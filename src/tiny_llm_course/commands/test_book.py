@@ -1,0 +1,26 @@
+"""`pdm run test-book`: try the pages of the book in a browser."""
+
+import subprocess
+import sys
+
+import click
+
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import ROOT
+
+
+@click.command(
+    "test-book", cls=CourseCommand, context_settings={"ignore_unknown_options": True}
+)
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def command(pytest_args: tuple[str, ...]) -> int:
+    """Try every page of the book in a browser: loading, width, search, figures.
+
+    It needs Chromium or Chrome, and skips everything where there is none. What is
+    typed after `--` goes to pytest.
+    """
+    arguments = [argument for argument in pytest_args if argument != "--"]
+    return subprocess.call(
+        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/book", *arguments],
+        cwd=ROOT,
+    )

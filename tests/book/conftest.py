@@ -1,0 +1,165 @@
+"""A browser, and the built book in it: what the tests of the pages run on."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tiny_llm_course.book import building
+from tiny_llm_course.book.workings import workings_of
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
+    *("--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+]
+
+
+def find_chromium() -> str | None:
+    """Return the path of a Chromium or Chrome, or of the one that CHROMIUM names."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    mac = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+    found = [os.environ.get("CHROMIUM"), *map(shutil.which, names), mac]
+    return next((one for one in found if one and Path(one).exists()), None)
+
+
+@dataclass
+class OpenPage:
+    """A page of the book in the browser.
+
+    Attributes:
+        page: As Playwright sees it.
+        complaints: Errors on its console, and what it could not load.
+    """
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+
+@dataclass
+class OpenFigure:
+    """An interactive figure on an open page.
+
+    Attributes:
+        opened: The page.
+        chapter: That of the page.
+        name: Of the figure.
+    """
+
+    opened: OpenPage
+    chapter: str
+    name: str
+
+    @property
+    def data(self) -> Any:  # noqa: ANN401 - as the workings have it
+        """What the figure starts from."""
+        return workings_of(self.chapter, "data")[self.name]
+
+    def set(self, **controls: float | str | bool) -> None:
+        """Move sliders, choose from lists, tick boxes: in this order."""
+        for control, value in controls.items():
+            self._set(control, value)
+
+    def _set(self, control: str, value: float | str | bool) -> None:
+        box = self._within(f'[data-control="{control}"]')
+        kind = box.evaluate("node => node.type")
+        if kind == "checkbox":
+            box.set_checked(bool(value))
+        elif kind == "select-one":
+            box.select_option(str(value))
+        else:
+            box.fill(str(value))
+
+    def press(self, control: str) -> None:
+        """Press a button."""
+        self._within(f'[data-control="{control}"]').click()
+
+    def read(self, readout: str) -> Any:  # noqa: ANN401 - a number or a list of them
+        """Return what the figure shows under a name, in full precision."""
+        output = self._within(f'[data-readout="{readout}"]')
+        return json.loads(output.get_attribute("data-value") or "null")
+
+    def _within(self, selector: str) -> Any:  # noqa: ANN401
+        return self.opened.page.locator(f"#figure-{self.name} {selector}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start the browser of this machine."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium here: install `chromium`, or set CHROMIUM to its path")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the book, unless BOOK names a folder that has it."""
+    if "BOOK" in os.environ:
+        return Path(os.environ["BOOK"])
+    target = tmp_path_factory.mktemp("book")
+    ran = building.build(target)
+    assert ran.returncode == 0, ran.stdout
+    return target
+
+
+@pytest.fixture
+def open_page(browser: Browser, built: Path) -> Iterator[Callable[..., OpenPage]]:
+    """Return a function that opens a page from its file, as without a server."""
+    contexts = []
+
+    def open_it(name: str, width: int = 1280, theme: str = "light") -> OpenPage:
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=theme)
+        contexts.append(context)
+        opened = OpenPage(context.new_page())
+        page, complaints = opened.page, opened.complaints
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda asked: complaints.append(asked.url))
+        page.on(
+            "console",
+            lambda said: (
+                said.type in {"error", "warning"} and complaints.append(said.text)
+            ),
+        )
+        page.goto((built / "en" / f"{name}.html").as_uri())
+        return opened
+
+    yield open_it
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def open_figure(
+    open_page: Callable[..., OpenPage],
+) -> Iterator[Callable[[str, str], OpenFigure]]:
+    """Return a function that opens the page of a figure.
+
+    Whatever the test does with it: the page must not complain.
+    """
+    pages = []
+
+    def open_it(chapter: str, name: str) -> OpenFigure:
+        pages.append(open_page(chapter))
+        return OpenFigure(pages[-1], chapter, name)
+
+    yield open_it
+    assert [complaint for page in pages for complaint in page.complaints] == []
+
+
+@pytest.fixture
+def figure(
+    request: pytest.FixtureRequest, open_figure: Callable[[str, str], OpenFigure]
+) -> OpenFigure:
+    """Open the figure that a module of tests is about: its CHAPTER and NAME."""
+    return open_figure(request.module.CHAPTER, request.module.NAME)

@@ -1,0 +1,184 @@
+"""A small book with planted mistakes: what the strict build says about each."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tiny_llm_course.book import workings
+from tiny_llm_course.book.formulas import FormulaError, render
+from tiny_llm_course.book.links import external
+from tiny_llm_course.book.sources import address, line_of, listing, pages
+from tiny_llm_course.book.workings import fill_in, sources_of, workings_of
+from tiny_llm_course.places import BOOK, CHAPTERS
+
+DAY = "week-1-day-6-generating"
+
+
+@pytest.fixture
+def small_book(tmp_path: Path) -> Path:
+    """Copy the book without its chapters but one, and return its folder."""
+    book = tmp_path / "book"
+    shutil.copytree(BOOK, book, ignore=shutil.ignore_patterns("build", "en", "katex"))
+    (book / "en").mkdir()
+    toctree = f"# A book\n\n```{{toctree}}\n{DAY}\n```\n"
+    (book / "en" / "index.md").write_text(toctree, encoding="utf-8")
+    (book / "en" / f"{DAY}.md").write_text("# A chapter\n\n", encoding="utf-8")
+    return book
+
+
+def warnings(book: Path, language: str = "en") -> str:
+    """Build a book, and return what Sphinx complains about."""
+    ran = subprocess.run(
+        [
+            *(sys.executable, "-m", "sphinx", "-q", "--nitpicky", "-c", str(book)),
+            *(str(book / language), str(book / "built" / language)),
+        ],
+        env={**os.environ, "BOOK_LANG": language},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ran.stdout
+
+
+def test_every_planted_mistake_is_reported(small_book: Path) -> None:
+    planted = {
+        r"A formula: $\frac{1$.": "KaTeX parse error",
+        "A file: {source}`layer_norm.py#RSMNorm`.": "expected a file or symbol",
+        "A chapter: [there](week-1-day-9.md).": "week-1-day-9.md",
+        "A number: <<no_such_number>>.": "expected a number 'no_such_number'",
+        "A wrong name: <<Total.Of-All>>.": "expected a name like",
+        "A term: {term}`no such term`.": "term not in glossary",
+        "```{task} 9\n```": "there is no task 9 here",
+        "```{drawing} gate\nCaption.\n```": "gate: expected",
+        "```{interactive} no-such\n:alt: Nothing.\n```": "expected a file no-such.js",
+        ":::{mistakes} eaten-by-the-dog\nIt happens.\n:::": "no known mistake eaten-by",
+    }
+    chapter = small_book / "en" / f"{DAY}.md"
+    text = "# A chapter\n\n" + "\n\n".join(planted)
+    chapter.write_text(text, encoding="utf-8")
+
+    said = warnings(small_book)
+
+    assert [one for one in planted.values() if one not in said] == []
+    assert "expected a {task} for task-1" in said
+    assert "no {mistakes} explain end-token-ignored" in said
+    assert "expected 3 {question}, got 0" in said
+
+
+def test_a_second_language_is_linked_and_has_to_be_complete(small_book: Path) -> None:
+    """As soon as zh/ is there, every page shows the way to its twin."""
+    shutil.copytree(small_book / "en", small_book / "zh")
+    (small_book / "en" / "preface.md").write_text("---\norphan: true\n---\n# P\n")
+
+    said = warnings(small_book) + warnings(small_book, "zh")
+
+    assert "preface.md: WARNING: expected a chapter in 中文" in said
+    english = (small_book / "built/en/index.html").read_text(encoding="utf-8")
+    chinese = (small_book / "built/zh/index.html").read_text(encoding="utf-8")
+    assert '<a href="../zh/index.html" lang="zh"' in english
+    assert '<a href="../en/index.html" lang="en"' in chinese
+    assert 'lang="zh-CN"' in chinese
+
+
+def test_one_language_shows_no_switch(small_book: Path) -> None:
+    warnings(small_book)
+
+    english = (small_book / "built/en/index.html").read_text(encoding="utf-8")
+    assert 'class="languages"' not in english
+
+
+def test_a_formula_is_there_for_the_eye_and_the_ear() -> None:
+    text = render("x^2", display=False)
+
+    assert "<math " in text
+    assert 'class="katex-html" aria-hidden="true"' in text
+
+
+def test_tex_that_is_not_understood_is_an_error() -> None:
+    with pytest.raises(FormulaError, match="KaTeX parse error"):
+        render(r"\frac{1", display=True)
+
+
+def test_numbers_are_written_as_the_text_asks() -> None:
+    numbers = {"rms": 3.53553, "rows": [[1, 2], [3, 4]], "of": {"weight": 0.25}}
+
+    text = fill_in("<<rms:.2f>>, <<rows.1.0>>, <<of.weight:.0%>>, a << b", numbers)
+
+    assert text == "3.54, 3, 25%, a << b"
+
+
+@pytest.mark.parametrize("name", ["no", "rows.7", "rows.x", "rms.1", "of.height"])
+def test_a_number_that_is_not_there_is_an_error(name: str) -> None:
+    numbers = {"rms": 3.5, "rows": [1], "of": {"weight": 1}}
+
+    with pytest.raises(KeyError, match=name):
+        fill_in(f"<<{name}>>", numbers)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write workings that are a package of two files, and return its folder."""
+    folder = tmp_path / "workings" / "a_chapter"
+    folder.mkdir(parents=True)
+    start = "from .part import VALUE\n\ndef numbers():\n    return {'value': VALUE}\n"
+    (folder / "__init__.py").write_text(start, encoding="utf-8")
+    (folder / "part.py").write_text("VALUE = 1\n", encoding="utf-8")
+    monkeypatch.setattr(workings, "BOOK", tmp_path)
+    return folder
+
+
+def test_workings_can_be_a_package(package: Path) -> None:
+    assert {package / "__init__.py", package / "part.py"} <= {*sources_of(package)}
+    assert workings_of("a-chapter", "numbers") == {"value": 1}
+    assert workings_of("a-chapter", "data") == {}
+
+
+def test_a_module_of_a_package_is_read_anew_when_it_has_changed(package: Path) -> None:
+    """Also by `pdm run book`, which builds for as long as somebody writes."""
+    workings_of("a-chapter", "numbers")
+
+    changed = package / "part.py"
+    changed.write_text("VALUE = 12\n", encoding="utf-8")
+    later = changed.stat().st_mtime + 5
+    os.utime(changed, (later, later))
+
+    assert workings_of("a-chapter", "numbers") == {"value": 12}
+
+
+def test_a_folder_that_git_left_behind_is_no_package(package: Path) -> None:
+    for one in package.iterdir():
+        one.unlink()
+
+    assert workings_of("a-chapter", "numbers") == {}
+
+
+def test_the_book_shows_stubs_and_no_solutions() -> None:
+    """Whatever the learner has made of their files."""
+    assert 'todo("week 1, day 4, task 1")' in listing("layer_norm.RMSNorm")
+    assert all("rsqrt(" not in text for name, text in pages().items() if "src" in name)
+
+
+def test_a_source_link_names_page_and_line() -> None:
+    page, anchor = address("layer_norm.py#RMSNorm.__call__")
+
+    assert page == "source/src/tiny_llm/layer_norm"
+    line = line_of("src/tiny_llm/layer_norm.py", "RMSNorm.__call__")
+    assert anchor == f"line-{line}"
+    assert (
+        "def __call__" in pages()["src/tiny_llm/layer_norm.py"].splitlines()[line - 1]
+    )
+
+
+def test_links_that_leave_the_book_are_listed_with_their_chapters() -> None:
+    listed = external()
+
+    assert listed == sorted(listed)
+    named = {chapter for line in listed for chapter in line.split("  ")[1].split(", ")}
+    assert named <= {path.stem for path in CHAPTERS.glob("*.md")}
+    assert any("arxiv.org/abs/1910.07467" in line for line in listed)

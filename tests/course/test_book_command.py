@@ -1,0 +1,136 @@
+"""`pdm run book`: what it says to those who misuse it, and what it serves."""
+
+import http.server
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+from click.testing import Result
+
+from tiny_llm_course.book import checking, links
+from tiny_llm_course.book.serving import HOST
+
+Run = Callable[[str], Result]
+COMMAND = "from tiny_llm_course.commands.book import command; command()"
+
+
+def test_a_page_that_is_not_there_is_named_with_the_nearest(pdm_run: Run) -> None:
+    result = pdm_run("book setpu#linux")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        "book: there is no page 'setpu' in the book; the nearest is setup\n"
+    )
+
+
+def test_without_sphinx_one_line_says_what_to_install() -> None:
+    """`pdm install --prod` brings what the model needs, and no book."""
+    missing = f"import sys; sys.modules['spylls'] = None; {COMMAND}"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", missing, "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("book: the book needs packages that are not")
+    assert ran.stderr.endswith("run `pdm install`\n")
+
+
+class Silent(http.server.BaseHTTPRequestHandler):
+    """A server that is not the book, and has nothing."""
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def other_server() -> Iterator[int]:
+    """Let something that is not the book answer on a port."""
+    with http.server.ThreadingHTTPServer((HOST, 0), Silent) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def test_a_port_that_something_else_has_is_an_error(
+    pdm_run: Run, other_server: int
+) -> None:
+    result = pdm_run(f"book --no-open --port {other_server}")
+
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"book: port {other_server} is in use by something else; give another one "
+        "with --port\n"
+    )
+
+
+def test_the_book_is_served_and_a_second_call_finds_it(pdm_run: Run) -> None:
+    port = 8763
+    arguments = ["--no-open", "--port", str(port)]
+    serving = subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        page = wait_for(f"http://{HOST}:{port}/setup.html")
+        again = pdm_run(f"book --no-open --port {port} setup#linux")
+    finally:
+        stop(serving)
+
+    assert b"<h1>" in page
+    assert again.exit_code == 0
+    assert again.stdout == (
+        f"the book is being served already: http://{HOST}:{port}/setup.html#linux\n"
+    )
+
+
+def wait_for(url: str) -> bytes:
+    """Ask for a page until it is there."""
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310
+                return answer.read()
+        except OSError:
+            time.sleep(0.3)
+    raise TimeoutError(url)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process and those that it has started."""
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(timeout=20)
+
+
+@pytest.mark.parametrize(("found", "code"), [([], 0), (["setup.md:3: teh"], 1)])
+def test_a_check_ends_with_what_it_found(
+    found: list[str], code: int, pdm_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "complaints", lambda: found)
+
+    result = pdm_run("book --check")
+
+    assert result.exit_code == code
+    assert result.stderr.splitlines() == found
+    assert result.stdout.startswith(f"{len(found)} complaints about the book, ")
+
+
+def test_links_are_listed(pdm_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "external", lambda: ["https://example.org  setup"])
+
+    result = pdm_run("book --links")
+
+    assert (result.exit_code, result.stdout) == (0, "https://example.org  setup\n")

@@ -1,0 +1,137 @@
+"""What the check of the book runs again, and what it says when that comes out."""
+
+from pathlib import Path
+
+import pytest
+
+from tiny_llm_course.book import transcripts, typed
+from tiny_llm_course.book.markdown import blocks
+
+CHAPTER = "week-1-day-4-rmsnorm-and-mlp"
+
+
+def complaints(text: str, folder: Path) -> list[str]:
+    chapter = folder / f"{CHAPTER}.md"
+    chapter.write_text(text, encoding="utf-8")
+    return list(transcripts.verify(chapter))
+
+
+def shown(solution: str, output: str, command: str = "test --week 1 --day 4") -> str:
+    head = f"```{{transcript}}\n:solution: {solution}\n$ pdm run {command}\n"
+    return f"{head}{output}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("solution", "first"),
+    [
+        ("starter", "not started"),
+        ("reference", "done         ... tests pass"),
+        ("eps-outside-the-root", "wrong        ... tests pass"),
+    ],
+)
+def test_a_transcript_that_is_true_passes(
+    solution: str, first: str, tmp_path: Path
+) -> None:
+    task = "test --week 1 --day 4 -- -k task_1"
+    output = f"week 1, day 4: ...\n  task 1  RMSNorm  {first}\n..."
+
+    assert complaints(shown(solution, output, task), tmp_path) == []
+
+
+def test_a_transcript_that_is_not_true_is_shown_beside_the_truth(
+    tmp_path: Path,
+) -> None:
+    (complaint,) = complaints(shown("starter", "All done", "next"), tmp_path)
+
+    assert complaint.startswith(
+        f"{CHAPTER}.md:3: $ pdm run next\nexpected:\nAll done\n"
+    )
+    assert "got:\n0 of 16 tasks are done." in complaint
+
+
+def test_a_transcript_is_brought_up_to_date(tmp_path: Path) -> None:
+    chapter = tmp_path / f"{CHAPTER}.md"
+    chapter.write_text(f"Before.\n\n{shown('starter', 'Done.', 'next')}\nAfter.\n")
+
+    assert transcripts.update(chapter)
+    text = chapter.read_text(encoding="utf-8")
+    assert text.startswith(
+        "Before.\n\n```{transcript}\n:solution: starter\n$ pdm run n"
+    )
+    assert "0 of 16 tasks are done.\n" in text
+    assert text.endswith("\n```\n\nAfter.\n")
+    assert not transcripts.update(chapter)
+
+
+def test_a_mistake_of_another_day_is_named_with_its_chapter(tmp_path: Path) -> None:
+    mistake = "week-1-day-1-attention#scores-not-scaled"
+    output = "week 1, day 1: ...\n  task 1  ...  wrong  ...\n..."
+    command = "test --week 1 --day 1 -- -k task_1"
+
+    assert complaints(shown(mistake, output, command), tmp_path) == []
+
+
+def test_a_mistake_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected starter, reference or a known"):
+        complaints(shown("eps-in-the-soup", "..."), tmp_path)
+
+
+def test_examples_share_their_names_and_are_compared(tmp_path: Path) -> None:
+    text = "```pycon\n>>> x = 2\n```\n\nThen:\n\n```pycon\n>>> x + 1\n{}\n```\n"
+
+    assert complaints(text.format(3), tmp_path) == []
+    (complaint,) = complaints(text.format(4), tmp_path)
+    assert "line 8, in" in complaint
+    assert "Expected:\n    4\nGot:\n    3\n" in complaint
+
+
+def test_examples_see_the_reference_as_the_learners_package(tmp_path: Path) -> None:
+    text = (
+        "```pycon\n>>> import mlx.core as mx\n>>> from tiny_llm.basics import silu\n"
+        ">>> silu(mx.array(0.0)).item()\n0.0\n```\n"
+    )
+
+    assert complaints(text, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "same"),
+    [
+        ("a\nb", "a\nb", True),
+        ("a\nb", "a\nc", False),
+        ("a ... c", "a big c", True),
+        ("a\n...\nd", "a\nb\nc\nd", True),
+        ("a\n...", "a", True),
+        ("a", "a\nb", False),
+        ("1.5", "175", False),
+    ],
+)
+def test_dots_stand_for_anything(expected: str, got: str, *, same: bool) -> None:
+    assert transcripts.matches(expected, got) is same
+
+
+@pytest.mark.parametrize(
+    ("line", "refusal"),
+    [
+        ("pdm run test --week 1 --day 4 -- -k task_1", None),
+        ("pdm run main --help", None),
+        ("pdm run tset", "there is no command tset"),
+        ("pdm run hint --weak 1", "--weak"),
+        ("pdm run hint --week", "requires an argument"),
+    ],
+)
+def test_a_command_that_would_be_refused_is_found(
+    line: str, refusal: str | None
+) -> None:
+    found = typed.refusal(line)
+
+    assert found is None if refusal is None else refusal in (found or "")
+
+
+def test_blocks_inside_a_fence_of_colons_are_found() -> None:
+    text = ":::{question} Why?\n```pycon\n>>> 1\n1\n```\n:::\n"
+
+    outer, inner = blocks(text)
+
+    assert (outer.kind, outer.argument) == ("{question}", "Why?")
+    assert (inner.kind, inner.body, inner.line) == ("pycon", (">>> 1", "1"), 3)
