@@ -1,4 +1,7 @@
-"""Week 1, day 1: softmax, scaled dot-product attention, multi-head attention."""
+"""Week 1, day 1: softmax, scaled dot-product attention, multi-head attention.
+
+The chapter: book/en/week-1-day-1-attention.md
+"""
 
 import mlx.core as mx
 import pytest
