@@ -1,4 +1,7 @@
-"""Week 1, day 2: rotary position embedding, with neighbouring pairs and with halves."""
+"""Week 1, day 2: rotary position embedding, with neighbouring pairs and with halves.
+
+The chapter: book/en/week-1-day-2-rope.md
+"""
 
 import mlx.core as mx
 import pytest
