@@ -1,4 +1,7 @@
-"""Week 1, day 3: grouped attention, the causal mask, and the attention of Qwen2."""
+"""Week 1, day 3: grouped attention, the causal mask, and the attention of Qwen2.
+
+The chapter: book/en/week-1-day-3-grouped-query-attention.md
+"""
 
 import mlx.core as mx
 import pytest
