@@ -1,4 +1,7 @@
-"""Week 1, day 4: RMSNorm, SiLU and the MLP of Qwen2."""
+"""Week 1, day 4: RMSNorm, SiLU and the MLP of Qwen2.
+
+The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
+"""
 
 import mlx.core as mx
 import pytest

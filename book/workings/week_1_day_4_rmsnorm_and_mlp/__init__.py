@@ -1,0 +1,56 @@
+"""Day 4: norms, float16, activations and the gated MLP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from tiny_llm_course.book.drawing import style
+
+from .activations import draw_activations, tabulated_activations
+from .float16 import half_precision
+from .mlp import mlp_by_hand, widths
+from .norms import TOKEN_A, eps_by_hand, four_norms, moved, one_vector
+from .pictures import draw_placement, draw_two_ways, draw_who_shares
+from .stream import draw_growth, measured_stream, partial, trace
+
+
+def numbers() -> Mapping[str, Any]:
+    """Return all that the chapter quotes."""
+    return {
+        **one_vector(),
+        **eps_by_hand(),
+        **four_norms(),
+        **moved(),
+        **partial(),
+        **half_precision(),
+        **measured_stream(),
+        **tabulated_activations(),
+        **mlp_by_hand(),
+        **widths(),
+    }
+
+
+def drawings() -> Mapping[str, Figure]:
+    """Draw the static figures."""
+    with style():
+        return {
+            "growth": draw_growth(),
+            "who-shares": draw_who_shares(),
+            "where-the-norm-stands": draw_placement(),
+            "activations": draw_activations(),
+            "two-ways": draw_two_ways(),
+        }
+
+
+def data() -> Mapping[str, Any]:
+    """Return what the interactive figures start from."""
+    middle = trace().parts[2]
+    pairs = np.stack([middle.gate.ravel(), middle.up.ravel()], axis=1)
+    chosen = np.random.default_rng(4).choice(len(pairs), 240, replace=False)
+    return {
+        "rms-norm-and-layer-norm": {"x": TOKEN_A},
+        "float16-overflow": {"channels": [1, 64, 896], "eps": 1e-6},
+        "swiglu-surface": {"pairs": np.round(pairs[chosen], 3).tolist()},
+    }
