@@ -1,4 +1,7 @@
-"""Week 1, day 5: the transformer block, the embedding, and the whole model."""
+"""Week 1, day 5: the transformer block, the embedding, and the whole model.
+
+The chapter: book/en/week-1-day-5-qwen2-model.md
+"""
 
 import math
 
