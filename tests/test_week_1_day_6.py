@@ -1,4 +1,7 @@
-"""Week 1, day 6: generating text, token by token."""
+"""Week 1, day 6: generating text, token by token.
+
+The chapter: book/en/week-1-day-6-generating.md
+"""
 
 import contextlib
 import io
