@@ -67,6 +67,10 @@ class Task:
         """The command that helps with this task."""
         return f"pdm run hint {self.address.options}"
 
+    def chapter_command(self, anchor: str | None = None) -> str:
+        """The command that opens the book at this task, or at `anchor`."""
+        return f"pdm run book {self.chapter}#{anchor or f'task-{self.address.task}'}"
+
     @property
     def first_file(self) -> str:
         """The file of the solution in which the task begins."""
@@ -78,6 +82,7 @@ class Task:
             "grading.not_started",
             address=self.address,
             title=self.title,
+            chapter=self.chapter_command(),
             file=self.first_file,
             command=self.test_command,
         )

@@ -46,6 +46,7 @@ def test_a_hint_says_what_it_is_about_and_how_to_go_on(pdm_run: Run) -> None:
         "Take a mean\n"
         "of squares.\n"
         "\n"
+        "The chapter: pdm run book week-1-day-4-rmsnorm-and-mlp#task-1\n"
         "One step further: pdm run hint --week 1 --day 4 --task 1 --level 3\n"
     )
 
@@ -57,6 +58,7 @@ def test_the_last_hint_leads_to_the_solution(pdm_run: Run) -> None:
         "\n"
         "x / sqrt(mean + {eps})\n"
         "\n"
+        "The chapter: pdm run book week-1-day-4-rmsnorm-and-mlp#task-1\n"
         "That was the last one. The solution: "
         "pdm run solution --week 1 --day 4 --task 1 --spoil\n"
     )

@@ -17,6 +17,7 @@ BEGINNING = """\
 0 of 16 tasks are done.
 
 Next: week 1, day 1, task 1: Softmax and scaled dot-product attention (not started)
+  read   pdm run book week-1-day-1-attention#task-1
   write  src/tiny_llm/basics.py:9  softmax
   write  src/tiny_llm/attention.py:14  scaled_dot_product_attention_simple
   test   pdm run test --week 1 --day 1 -- -k task_1
@@ -48,13 +49,6 @@ def test_the_line_is_that_of_the_definition(pdm_run: Run, checkout: Checkout) ->
 
     text = (checkout.starter / "attention.py").read_text().splitlines()
     assert text[int(place) - 1] == "def scaled_dot_product_attention_simple("
-
-
-def test_a_chapter_that_is_there_is_a_file(pdm_run: Run, checkout: Checkout) -> None:
-    checkout.chapters.mkdir(parents=True)
-    (checkout.chapters / "week-1-day-1-attention.md").touch()
-
-    assert line(pdm_run("next"), "  read   ") == "book/en/week-1-day-1-attention.md"
 
 
 def test_what_is_done_or_skipped_is_behind(

@@ -8,7 +8,7 @@ import pytest
 
 from tiny_llm_course import todo
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import TESTS
+from tiny_llm_course.places import CHAPTERS, TESTS
 from tiny_llm_course.syllabus import (
     Address,
     Day,
@@ -103,6 +103,16 @@ def test_no_two_days_share_a_chapter() -> None:
     assert len(set(chapters)) == len(chapters)
 
 
+@each_day
+def test_the_tests_of_a_day_name_its_chapter_which_is_there(day: Day) -> None:
+    """And the chapter links to them: that is checked when the book is built."""
+    docstring = ast.get_docstring(ast.parse((TESTS / day.test_file).read_text("utf-8")))
+
+    assert docstring is not None
+    assert f"book/en/{day.chapter}.md" in docstring
+    assert (CHAPTERS / f"{day.chapter}.md").exists()
+
+
 @each_task
 def test_a_stub_names_its_task_and_the_command_that_grades_it(task: Task) -> None:
     address = task.address
@@ -112,7 +122,8 @@ def test_a_stub_names_its_task_and_the_command_that_grades_it(task: Task) -> Non
         todo(str(address))
 
     assert str(error.value) == (
-        f"{address} is not started ({task.title}): fill in {task.first_file}, then run "
+        f"{address} is not started ({task.title}): read `pdm run book {task.chapter}"
+        f"#task-{address.task}`, fill in {task.first_file}, then run "
         f"`{command} -- -k task_{address.task}`"
     )
 

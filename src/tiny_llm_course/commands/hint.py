@@ -38,6 +38,7 @@ def command(
     named = {"address": address, "title": chosen.title}
     click.echo(say("commands.hint.heading", **named, level=level, levels=LEVELS))
     click.echo(f"\n{texts[level - 1].strip()}\n")
+    click.echo(say("commands.hint.chapter", command=chosen.chapter_command()))
     if level < LEVELS:
         further = f"{chosen.hint_command} --level {level + 1}"
         click.echo(say("commands.hint.further", command=further))

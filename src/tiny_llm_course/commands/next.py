@@ -43,12 +43,10 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 def _echo_task(task: Task, status: str) -> None:
     """Say what a task is, and where it is worked on."""
-    chapter = here().chapters / f"{task.chapter}.md"
     status = say(f"commands.status.{status}")
     named = {"address": task.address, "title": task.title}
     click.echo(say("commands.next.task", **named, status=status))
-    if chapter.exists():
-        click.echo(say("commands.next.chapter", chapter=here().link(chapter)))
+    click.echo(say("commands.next.chapter", command=task.chapter_command()))
     for symbol in task.symbols:
         echo_symbol("commands.next.place", symbol)
     click.echo(say("commands.next.test", command=task.test_command))

@@ -9,7 +9,6 @@ from rich.text import Text
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
-from tiny_llm_course.places import CHAPTERS
 from tiny_llm_course.syllabus import Day, Task, weeks
 
 _STYLES = {DONE: "green", WRONG: "bold red", NOT_STARTED: "yellow", WAITS: "yellow"}
@@ -72,9 +71,15 @@ def _details(report: TaskReport) -> Iterator[Text]:
     if report.explanation:
         yield Text(_reason(report), style="bold")
     yield Text(say("report.hint", command=report.task.hint_command))
-    if (CHAPTERS / f"{report.task.chapter}.md").exists():
-        yield Text(say("report.chapter", chapter=report.task.chapter))
+    yield Text(say("report.chapter", command=_chapter(report)))
     yield Text(say("report.again", command=report.task.test_command))
+
+
+def _chapter(report: TaskReport) -> str:
+    """Return the command that opens the book where it explains the mistake."""
+    names = report.explanation.names if report.explanation else ()
+    named = names[0].replace("_", "-") if len(names) == 1 else None
+    return report.task.chapter_command(named)
 
 
 def _reason(report: TaskReport) -> str:
