@@ -76,6 +76,11 @@ STEPS = (
         "every known mistake fails",
         call("tiny_llm_course.commands.test_grader:command"),
     ),
+    Step("the book is true", call("tiny_llm_course.commands.book:command", "--check")),
+    Step(
+        "its pages work in a browser",
+        call("tiny_llm_course.commands.test_book:command"),
+    ),
 )
 
 
