@@ -1,0 +1,71 @@
+"""`pdm run lab`: run an experiment of the course on your own machine."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.solution import load_solution
+
+LABS = ("norm-eps",)
+
+WIDTH = 120
+"""Of a table in a file or a pipe, in characters."""
+
+
+@click.command("lab", cls=CourseCommand)
+@click.argument("name", type=click.Choice(LABS))
+@click.option("--quick", is_flag=True, help="A few cases, to see what it is about.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results. A run that was stopped continues from there.",
+)
+@click.option(
+    "--solution", default="tiny_llm_ref", show_default=True, help="Whose code runs."
+)
+def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
+    """Run an experiment: it prints a table, and saves CSV and a figure.
+
+    Ctrl-C stops it; the same command goes on where it was.
+    """
+    from tiny_llm_course.labs import norm_eps
+    from tiny_llm_course.labs.experiment import run
+
+    lab = {"norm-eps": norm_eps.LAB}[name]
+    folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
+    found = load_solution(solution)
+    with Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+    ) as bars:
+        bar = bars.add_task(name)
+
+        def show(done: int, total: int, case: str) -> None:
+            bars.update(bar, completed=done, total=total, description=case or name)
+
+        rows = run(lab, found, folder, show, quick=quick)
+    click.echo(lab.question)
+    width = None if sys.stdout.isatty() else WIDTH
+    Console(width=width).print(table_of(lab.summary(rows)))
+    click.echo(f"rows and figure: {folder}")
+    return 0
+
+
+def table_of(rows: Sequence[Mapping[str, object]]) -> Table:
+    """Lay out rows of equal columns as a table."""
+    table = Table(box=None, pad_edge=False)
+    names = list(rows[0]) if rows else []
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(str(row[name]) for name in names))
+    return table

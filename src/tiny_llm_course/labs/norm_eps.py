@@ -1,0 +1,142 @@
+"""What eps does in RMSNorm, for vectors from tiny to huge, in three dtypes.
+
+Each vector is normalised twice: by the solution, which computes in float32 inside, and
+by the same formula in the dtype of the input. Both are compared with float64.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import mlx.core as mx
+import numpy as np
+from matplotlib.figure import Figure
+
+from tiny_llm_course.grading.closeness import units_off
+from tiny_llm_course.labs.experiment import Lab, Row
+from tiny_llm_course.solution import Solution
+
+DTYPES = ("float32", "float16", "bfloat16")
+EPS = (1e-5, 1e-6, 1e-8, 0.0)
+SIZES = tuple(float(f"{size:.3g}") for size in np.geomspace(1e-4, 300, 14))
+QUICK_SIZES = (SIZES[0], SIZES[6], SIZES[-1])
+DIM = 896
+NUM_VECTORS = 16
+SEED = 0
+
+INSIDE = "float32 inside"
+OUTSIDE = "input dtype"
+
+
+def cases(quick: bool) -> list[Row]:
+    """Return every dtype with every eps and size of the vectors."""
+    sizes = QUICK_SIZES if quick else SIZES
+    return [
+        {"dtype": dtype, "eps": eps, "size": size}
+        for dtype in DTYPES
+        for eps in EPS
+        for size in sizes
+    ]
+
+
+def measure(case: Row, solution: Solution) -> Iterable[Row]:
+    """Normalise vectors of one size in two ways."""
+    from tiny_llm_course.oracle.layer_norm import rms_norm
+
+    dtype = getattr(mx, str(case["dtype"]))
+    eps = float(case["eps"])
+    key = mx.random.key(SEED)
+    x = (mx.random.normal((NUM_VECTORS, DIM), key=key) * float(case["size"])).astype(
+        dtype
+    )
+    gain = mx.ones(DIM, dtype)
+    norm = solution.get("layer_norm.RMSNorm")(DIM, gain, eps)
+    mean_square = mx.mean(x * x, axis=-1, keepdims=True)
+    outputs = {INSIDE: norm(x), OUTSIDE: x * mx.rsqrt(mean_square + eps)}
+    for method, output in outputs.items():
+        wide = np.array(output.astype(mx.float32))
+        with np.errstate(invalid="ignore"):
+            units = units_off(output, rms_norm(x, gain, eps)).max()
+        yield {
+            "method": method,
+            "outcome": _outcome(wide),
+            "largest_error_units": round(float(units), 2),
+            "root_mean_square": round(float(np.sqrt(np.mean(wide**2))), 6),
+        }
+
+
+def _outcome(output: np.ndarray) -> str:
+    """Say what has become of the vectors."""
+    if np.isnan(output).any():
+        return "not a number"
+    if np.isinf(output).any():
+        return "infinite"
+    return "finite" if output.any() else "zero"
+
+
+def summary(rows: Sequence[Row]) -> list[Row]:
+    """Return, for each dtype, eps and method, the sizes that come out right."""
+    table: list[Row] = []
+    for dtype in DTYPES:
+        for eps in EPS:
+            for method in (INSIDE, OUTSIDE):
+                own = [
+                    row
+                    for row in rows
+                    if (row["dtype"], float(row["eps"]), row["method"])
+                    == (dtype, eps, method)
+                ]
+                right = [
+                    float(row["size"])
+                    for row in own
+                    if row["outcome"] == "finite"
+                    and float(row["largest_error_units"]) <= 4
+                ]
+                others = sorted({str(r["outcome"]) for r in own} - {"finite"})
+                table.append(
+                    {
+                        "dtype": dtype,
+                        "eps": eps,
+                        "computed in": method,
+                        "right for sizes": f"{len(right)} of {len(own)}",
+                        "from": min(right, default=""),
+                        "to": max(right, default=""),
+                        "else": ", ".join(others),
+                    }
+                )
+    return table
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """Draw the error over the size, a panel for each dtype."""
+    figure = Figure(figsize=(10, 3.4), layout="constrained")
+    for axes, dtype in zip(figure.subplots(1, 3, sharey=True), DTYPES, strict=True):
+        for method, style in ((INSIDE, "-"), (OUTSIDE, "--")):
+            for number, eps in enumerate(EPS):
+                own = [
+                    (float(row["size"]), max(float(row["largest_error_units"]), 0.01))
+                    for row in rows
+                    if (row["dtype"], row["method"], float(row["eps"]))
+                    == (dtype, method, eps)
+                ]
+                axes.loglog(
+                    *zip(*sorted(own), strict=True),
+                    style,
+                    color=f"C{number}",
+                    label=f"eps {eps:g}, {method}",
+                )
+        axes.axhline(4, color="grey", linewidth=0.8)
+        axes.set(title=dtype, xlabel="size of the channels")
+    figure.axes[0].set_ylabel("largest error, units of the dtype")
+    figure.axes[-1].legend(fontsize=6)
+    return figure
+
+
+LAB = Lab(
+    "norm-eps",
+    "Which vectors does RMSNorm get right, with which eps and in which dtype?",
+    ("dtype", "eps", "size"),
+    ("method", "outcome", "largest_error_units", "root_mean_square"),
+    cases,
+    measure,
+    summary,
+    draw,
+)

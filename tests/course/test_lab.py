@@ -1,0 +1,103 @@
+"""`pdm run lab`: experiments that are kept as they go."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+from click.testing import CliRunner, Result
+
+from tiny_llm_course.commands.lab import command
+from tiny_llm_course.labs import norm_eps
+from tiny_llm_course.labs.experiment import run
+from tiny_llm_course.solution import Solution, load_solution
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Run:
+    """Return a function that runs a lab into a folder of this test."""
+    folder = str(tmp_path / "results")
+    return lambda *words: CliRunner().invoke(command, [*words, "--out", folder])
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "results" / "norm-eps.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_lab_prints_a_table_and_saves_rows_and_figures(
+    lab: Run, tmp_path: Path
+) -> None:
+    result = lab("norm-eps", "--quick")
+
+    assert result.exit_code == 0
+    assert "right for sizes" in result.stdout
+    assert len(rows(tmp_path)) == 2 * 3 * 4 * 3
+    about = json.loads((tmp_path / "results" / "norm-eps.json").read_text())
+    assert about["command"] == "pdm run lab norm-eps --quick"
+    assert (tmp_path / "results" / "norm-eps.png").stat().st_size > 10_000
+    assert "<svg" in (tmp_path / "results" / "norm-eps.svg").read_text()
+
+
+def test_a_lab_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C comes between two cases: what was measured is not measured again."""
+    measured: list[object] = []
+
+    class Interrupted(Solution):
+        def get(self, symbol: str) -> object:
+            measured.append(symbol)
+            if len(measured) == 5:
+                raise KeyboardInterrupt
+            return reference.get(symbol)
+
+    reference = load_solution("tiny_llm_ref")
+    interrupted = Interrupted(reference.folder, reference.package)
+    arguments = (tmp_path / "results", lambda *_: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(norm_eps.LAB, interrupted, *arguments, quick=True)
+    kept = rows(tmp_path)
+    run(norm_eps.LAB, interrupted, *arguments, quick=True)
+
+    assert len(kept) == 2 * 4
+    assert rows(tmp_path)[: len(kept)] == kept
+    assert len(measured) == 1 + len(norm_eps.cases(quick=True))
+
+
+def test_the_same_rows_come_out_again(lab: Run, tmp_path: Path) -> None:
+    lab("norm-eps", "--quick")
+    before = rows(tmp_path)
+    (tmp_path / "results" / "norm-eps.csv").unlink()
+    mx.random.seed(17)
+
+    lab("norm-eps", "--quick")
+
+    assert rows(tmp_path) == before
+
+
+def test_rows_of_something_else_are_not_touched(lab: Run, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    other = tmp_path / "results" / "norm-eps.csv"
+    other.write_text("a,b\n1,2\n")
+
+    result = lab("norm-eps", "--quick")
+
+    assert result.exit_code == 2
+    assert "give another folder with --out" in result.stderr
+    assert other.read_text() == "a,b\n1,2\n"
+
+
+def test_float16_overflows_unless_the_norm_widens(lab: Run, tmp_path: Path) -> None:
+    lab("norm-eps", "--quick")
+
+    huge = [
+        row
+        for row in rows(tmp_path)
+        if row["dtype"] == "float16" and float(row["size"]) == norm_eps.SIZES[-1]
+    ]
+    outcomes = {(row["method"], row["outcome"]) for row in huge}
+    assert outcomes == {(norm_eps.INSIDE, "finite"), (norm_eps.OUTSIDE, "zero")}
