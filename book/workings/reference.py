@@ -27,6 +27,7 @@ def numbers() -> dict[str, Any]:
     return {
         "call": call,
         "block": _folded(call["Qwen2TransformerBlock"]),
+        "batch_norm": _folded(call["BatchNorm"]),
         "dtype": {name: _limits(name) for name in BITS},
         "square": _first_overflow(),
         "allowed": int(ALLOWED_UNITS),

@@ -53,3 +53,27 @@ class RoPE:
                 positions, or there are not N slices.
         """
         todo("week 1, day 2, task 1")
+
+
+def sinusoidal_positions(
+    num_positions: int, dim: int, base: float = 10000
+) -> Float[mx.array, "num_positions dim"]:
+    """Write down a vector for each position, made of sines and cosines.
+
+        y[p, 2 i]     = sin(p / base ^ (2 i / dim)),   i = 0 .. dim/2 - 1
+        y[p, 2 i + 1] = cos(p / base ^ (2 i / dim))
+
+    The transformer of 2017 adds row p to the embedding of the token at position p.
+    Angles reach thousands of radians; they and the result are float32.
+
+    Args:
+        num_positions: Number of rows, for positions 0 to num_positions - 1.
+        dim: Length of the vectors.
+        base: Ratio of the fastest to the slowest wave, nearly. The paper has 10000.
+
+    Raises:
+        ValueError: `dim` is odd.
+
+    Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.5.
+    """
+    todo("week 1, day 2, task 3")

@@ -128,9 +128,13 @@ def first_open(
 
     Args:
         standing: What `statuses` returned.
-        chosen: Where to look. None takes the whole course.
+        chosen: Where to look. None takes the whole course, but for optional tasks;
+            where some were chosen, optional ones come last.
     """
-    looked_at = standing if chosen is None else chosen
+    if chosen is None:
+        looked_at = [task for task in standing if not task.optional]
+    else:
+        looked_at = sorted(chosen, key=lambda task: task.optional)
     return next((task for task in looked_at if standing[task] not in CLOSED), None)
 
 

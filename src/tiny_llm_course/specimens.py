@@ -39,8 +39,7 @@ class Specimen:
     @property
     def says(self) -> str:
         """What a learner reads whose solution does what this wrong one does."""
-        day = f"week_{self.task.week}_day_{self.task.day}"
-        return say(f"{day}.misconceptions.{self.name}")
+        return say(f"{task_at(self.task).files}.misconceptions.{self.name}")
 
     @property
     def anchor(self) -> str:
@@ -84,8 +83,9 @@ def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
 
     def mark(implementation: T) -> T:
         module = implementation.__module__.rsplit(".", 1)[-1]
+        day = module.partition("_task_")[0]
         found = [
-            Specimen(Address.parse(f"{module} {task}"), symbol, implementation)
+            Specimen(Address.parse(f"{day} {task}"), symbol, implementation)
             for task in tasks
         ]
         setattr(implementation, _MARK, tuple(found))
@@ -107,7 +107,7 @@ def right_variants(task: Address) -> tuple[Specimen, ...]:
 @functools.cache
 def _of_task(kind: str, task: Address) -> tuple[Specimen, ...]:
     """Collect what a module of `kind` marks as belonging to a task."""
-    name = f"{__package__}.{kind}.week_{task.week}_day_{task.day}"
+    name = f"{__package__}.{kind}.{task_at(task).files}"
     if not importlib.util.find_spec(name):
         return ()
     module = importlib.import_module(name)

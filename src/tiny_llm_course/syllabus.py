@@ -47,6 +47,7 @@ class Task:
         symbols: What to implement, as "file.name".
         builds_on: The tasks whose code this one calls.
         library: The operations of MLX that do what the task asks to write.
+        optional: Nobody has to do it, and no other task builds on it.
     """
 
     address: Address
@@ -55,6 +56,26 @@ class Task:
     symbols: tuple[str, ...]
     builds_on: tuple[Address, ...] = ()
     library: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def label(self) -> str:
+        """The title, as lists of tasks show it."""
+        return say("report.optional", title=self.title) if self.optional else self.title
+
+    @property
+    def files(self) -> str:
+        """What the files about it are called: tests, known solutions, sentences.
+
+        Required tasks share those of their day. An optional one has its own.
+        """
+        day = f"week_{self.address.week}_day_{self.address.day}"
+        return f"{day}_task_{self.address.task}" if self.optional else day
+
+    @property
+    def test_file(self) -> str:
+        """The name of the file in `tests/` that grades it."""
+        return f"test_{self.files}.py"
 
     @property
     def test_command(self) -> str:
@@ -99,9 +120,9 @@ class Day:
     tasks: tuple[Task, ...]
 
     @property
-    def test_file(self) -> str:
-        """The name of the file in `tests/` that grades the day."""
-        return f"test_week_{self.week}_day_{self.number}.py"
+    def test_files(self) -> tuple[str, ...]:
+        """The names of the files in `tests/` that grade the day."""
+        return tuple(dict.fromkeys(task.test_file for task in self.tasks))
 
 
 @dataclass(frozen=True)
@@ -244,6 +265,7 @@ def _day(week: int, day: dict[str, Any]) -> Day:
                     for one in task.get("builds_on", ())
                 ),
                 tuple(task.get("library", ())),
+                task.get("optional", False),
             )
             for task in day["tasks"]
         ),

@@ -42,11 +42,29 @@ CALLS: dict[str, Callable[[Callable[..., object]], object]] = {
         8, 2, *[zeros(8, 8)] * 3, zeros(8)
     ),
     "positional_encoding.RoPE": lambda build: build(8, 16)(zeros(2, 3, 8)),
+    "positional_encoding.sinusoidal_positions": lambda wave: wave("4", 8),
     "layer_norm.RMSNorm": lambda build: build(8, zeros(1, 8)),
     "embedding.Embedding": lambda build: build(4, 8, zeros(4, 8))(zeros(2)),
     "qwen2_week1.Qwen2MLP": lambda build: build(
         4, 6, zeros(6, 4), zeros(6, 4), zeros(4, 6)
     )(zeros(4)),
+    "transformer_block.pre_norm_block": lambda block: block(
+        zeros(8), *[lambda x: x] * 4
+    ),
+    "transformer_block.post_norm_block": lambda block: block(
+        zeros(8), *[lambda x: x] * 4
+    ),
+    "activations.relu": lambda relu: relu(3.0),
+    "activations.gelu": lambda gelu: gelu(3.0),
+    "activations.gelu_tanh": lambda gelu_tanh: gelu_tanh(3.0),
+    "activations.swish": lambda swish: swish(zeros(3), "steep"),
+    "feed_forward.FeedForward": lambda build: build(
+        zeros(6, 4), zeros(4), zeros(4, 6), zeros(4), abs
+    ),
+    "feed_forward.GatedFeedForward": lambda build: build(
+        zeros(6, 4), zeros(6, 4), zeros(6, 4), abs
+    ),
+    "feed_forward.gated_hidden_dim": lambda width: width(64.0),
     "generate.simple_generate": lambda generate: generate(None, None, "x", None),
     "sampler.make_sampler": lambda make: make(0, None, None)(zeros(5)),
 }

@@ -106,7 +106,8 @@ def test_a_day_with_one_task_needs_no_more_numbers(pdm_run: Run) -> None:
         (
             "--week 1 --day 4",
             "hint: week 1, day 4: expected --task as well; there is task 1 (RMSNorm), "
-            "task 2 (SiLU and the MLP of Qwen2)\n",
+            "task 2 (SiLU and the MLP of Qwen2), task 3 (The norm family), "
+            "task 4 (The feed-forward family), task 5 (Pre-norm and post-norm)\n",
         ),
         (
             "--week 1",
@@ -141,9 +142,7 @@ def test_at_the_end_it_asks_for_which_task(
 
 @pytest.mark.parametrize("task", list(tasks()), ids=lambda task: str(task.address))
 def test_every_task_has_three_hints_that_fit_on_a_screen(task: Task) -> None:
-    address = task.address
-
-    hints = lines(f"week_{address.week}_day_{address.day}.hints.task_{address.task}")
+    hints = lines(f"{task.files}.hints.task_{task.address.task}")
 
     assert len(set(hints)) == 3
     rows = [row for hint in hints for row in hint.strip().splitlines()]

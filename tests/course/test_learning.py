@@ -17,9 +17,9 @@ Run = Callable[[str], Result]
         ("--task 1", "--task 1: expected --week and --day as well; there is week 1"),
         ("--week 1 --task 1", "--task 1: expected --week and --day as well; there is"),
         (
-            "--week 1 --day 4 --task 3",
-            "there is no task 3 in week 1, day 4; there is task 1 (RMSNorm), task 2 "
-            "(SiLU and the MLP of Qwen2)",
+            "--week 1 --day 6 --task 2",
+            "there is no task 2 in week 1, day 6; there is task 1 (The generation "
+            "loop)",
         ),
     ],
 )

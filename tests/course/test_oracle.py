@@ -22,6 +22,7 @@ from tiny_llm_course.oracle import (
     attention,
     feed_forward,
     layer_norm,
+    norms,
     positional_encoding,
     sampler,
 )
@@ -87,6 +88,34 @@ def test_rms_norm_agrees_with_that_of_transformers() -> None:
     truth = layer_norm.rms_norm(x, weight, 1e-6)
 
     assert_agree(truth, layer(exact(x)), within=1e-6)
+
+
+def test_partial_rms_norm_of_all_channels_is_rms_norm() -> None:
+    x, weight = normal(4, 33), gain(33)
+
+    truth = norms.partial_rms_norm(x, weight, 1.0, 1e-6)
+
+    assert_agree(truth, torch.from_numpy(layer_norm.rms_norm(x, weight, 1e-6).value))
+
+
+def test_one_group_of_one_position_is_layer_norm() -> None:
+    x, weight, bias = normal(4, 33), gain(33), normal(33)
+
+    truth = norms.group_norm(x, 1, weight, bias, 1e-6)
+
+    other = norms.layer_norm(x, weight, bias, 1e-6)
+    assert_agree(truth, torch.from_numpy(other.value))
+    np.testing.assert_allclose(truth.scale, other.scale)
+
+
+def test_the_running_variance_is_moved_by_the_unbiased_one() -> None:
+    """Which the documentation of PyTorch says in one sentence."""
+    batch, mean, var = normal(2, 5, 3), normal(3, name="mean"), gain(3)
+
+    _, running = norms.running_statistics([batch], mean, var, 0.25)
+
+    unbiased = exact(batch).reshape(10, 3).var(dim=0)
+    torch.testing.assert_close(running, 0.75 * exact(var) + 0.25 * unbiased)
 
 
 @pytest.mark.parametrize("scale", [None, 0.3])

@@ -28,6 +28,7 @@ week 1: From matmul to text
   day 2  [------------]  0 of 2  Rotary position embedding
     [ ] task 1  RoPE with neighbouring pairs (traditional)  not started
     [ ] task 2  RoPE with halves, as in Qwen2               not started
+    [ ] task 3  Sinusoidal positions (optional)             not started
   day 3  [------------]  0 of 3  Grouped-query attention
     [ ] task 1  Grouped attention                           not started
     [ ] task 2  The causal mask                             not started
@@ -35,6 +36,9 @@ week 1: From matmul to text
   day 4  [------------]  0 of 2  RMSNorm and the SwiGLU MLP
     [ ] task 1  RMSNorm                                     not started
     [ ] task 2  SiLU and the MLP of Qwen2                   not started
+    [ ] task 3  The norm family (optional)                  not started
+    [ ] task 4  The feed-forward family (optional)          not started
+    [ ] task 5  Pre-norm and post-norm (optional)           not started
   day 5  [------------]  0 of 3  The Qwen2 model
     [ ] task 1  The transformer block                       not started
     [ ] task 2  The embedding                               not started

@@ -24,9 +24,11 @@ from tiny_llm_ref.attention import (
     scaled_dot_product_attention_grouped,
 )
 from tiny_llm_ref.embedding import Embedding
+from tiny_llm_ref.feed_forward import FeedForward, GatedFeedForward
 from tiny_llm_ref.generate import simple_generate
 from tiny_llm_ref.layer_norm import RMSNorm
-from tiny_llm_ref.positional_encoding import RoPE
+from tiny_llm_ref.norms import BatchNorm, GroupNorm, LayerNorm, PartialRMSNorm
+from tiny_llm_ref.positional_encoding import RoPE, sinusoidal_positions
 from tiny_llm_ref.qwen2_week1 import (
     Qwen2MLP,
     Qwen2ModelWeek1,
@@ -108,6 +110,23 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: RMSNorm(8, zeros(9)),
         "RMSNorm: expected a weight of shape (8,), got (9,)",
     ),
+    (
+        lambda: LayerNorm(8, zeros(8), zeros(1, 8)),
+        "LayerNorm: bias: expected shape (8,), got (1, 8)",
+    ),
+    (
+        lambda: BatchNorm(3, *[zeros(3)] * 4)(zeros(1, 3), training=True),
+        "BatchNorm: expected two vectors at least to train on, got shape (1, 3); pass "
+        "training=False",
+    ),
+    (
+        lambda: GroupNorm(4, 6, zeros(6), zeros(6)),
+        "GroupNorm: expected num_groups to divide dim, got 4 and 6",
+    ),
+    (
+        lambda: PartialRMSNorm(8, zeros(8), 6.25),
+        "PartialRMSNorm: expected a fraction above 0 and 1 at most, got 6.25",
+    ),
     (lambda: RoPE(7, 64), "RoPE: expected an even number of dims, got 7"),
     (lambda: rotate(None, width=6), "RoPE: expected vectors of length 8, got 6"),
     (lambda: rotate([slice(0, 4)] * 2), "RoPE: expected 3 offsets, got 2"),
@@ -131,6 +150,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "shorter",
     ),
     (
+        lambda: sinusoidal_positions(4, 7),
+        "sinusoidal_positions: expected an even dim, got 7",
+    ),
+    (
         lambda: attention(num_heads=3),
         "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, and "
         "num_heads to divide hidden_size, got 2, 3 and 8",
@@ -151,6 +174,14 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "RMSNorm: expected a weight of shape (32,), got (48,)",
     ),
     (lambda: block(wo=zeros(32, 16)), "wo: expected shape (32, 32), got (32, 16)"),
+    (
+        lambda: FeedForward(zeros(6, 4), zeros(4), zeros(4, 6), zeros(4), mx.tanh),
+        "FeedForward: b1: expected shape (6,), got (4,)",
+    ),
+    (
+        lambda: GatedFeedForward(zeros(6, 4), zeros(6, 4), zeros(6, 4), mx.tanh),
+        "GatedFeedForward: w_down: expected shape (4, 6), got (6, 4)",
+    ),
     (
         lambda: model(Architecture(), model_type="llama"),
         "Qwen2ModelWeek1: expected a checkpoint of model_type 'qwen2', got 'llama'",

@@ -313,8 +313,9 @@ def tasks_done(folder: Path) -> set[Address]:
 def first_tests() -> Iterator[str]:
     """Yield the name of the first test of every task."""
     for day in DAYS:
-        names = definitions((TESTS / day.test_file).read_text(encoding="utf-8"))
         for task in day.tasks:
+            text = (TESTS / task.test_file).read_text(encoding="utf-8")
+            names = definitions(text)
             prefix = f"test_task_{task.address.task}_"
             yield next(name for name in names if name.startswith(prefix))
 

@@ -29,13 +29,14 @@ CONTENTS = "there is " + ", ".join(
 )
 
 each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: str(task.address))
-each_day = pytest.mark.parametrize("day", DAYS, ids=lambda day: day.test_file)
+each_day = pytest.mark.parametrize("day", DAYS, ids=lambda day: day.chapter)
 
 
 def names_of_tests(day: Day) -> list[str]:
     """List the tests in the file of a day."""
-    tree = ast.parse((TESTS / day.test_file).read_text(encoding="utf-8"))
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    texts = [(TESTS / name).read_text(encoding="utf-8") for name in day.test_files]
+    nodes = [node for text in texts for node in ast.parse(text).body]
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     return [one.name for one in functions if one.name.startswith("test_")]
 
 
@@ -82,7 +83,7 @@ def test_every_test_belongs_to_a_task(day: Day) -> None:
 def test_every_test_file_belongs_to_a_day() -> None:
     files = {path.name for path in TESTS.glob("test_*.py")}
 
-    assert files == {day.test_file for day in DAYS}
+    assert files == {name for day in DAYS for name in day.test_files}
 
 
 def test_weeks_days_and_tasks_are_numbered_from_1() -> None:
@@ -106,10 +107,10 @@ def test_no_two_days_share_a_chapter() -> None:
 @each_day
 def test_the_tests_of_a_day_name_its_chapter_which_is_there(day: Day) -> None:
     """And the chapter links to them: that is checked when the book is built."""
-    docstring = ast.get_docstring(ast.parse((TESTS / day.test_file).read_text("utf-8")))
+    texts = [(TESTS / name).read_text(encoding="utf-8") for name in day.test_files]
+    docstrings = [ast.get_docstring(ast.parse(text)) or "" for text in texts]
 
-    assert docstring is not None
-    assert f"book/en/{day.chapter}.md" in docstring
+    assert all(f"book/en/{day.chapter}.md" in docstring for docstring in docstrings)
     assert (CHAPTERS / f"{day.chapter}.md").exists()
 
 

@@ -9,8 +9,10 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 
 from .activations import draw_activations, tabulated_activations
+from .feed_forward_family import family_by_hand
 from .float16 import half_precision
 from .mlp import mlp_by_hand, widths
+from .norm_family import remembered
 from .norms import TOKEN_A, eps_by_hand, four_norms, moved, one_vector
 from .pictures import draw_placement, draw_two_ways, draw_who_shares
 from .stream import draw_growth, measured_stream, partial, trace
@@ -23,12 +25,14 @@ def numbers() -> Mapping[str, Any]:
         **eps_by_hand(),
         **four_norms(),
         **moved(),
+        **remembered(),
         **partial(),
         **half_precision(),
         **measured_stream(),
         **tabulated_activations(),
         **mlp_by_hand(),
         **widths(),
+        **family_by_hand(),
     }
 
 

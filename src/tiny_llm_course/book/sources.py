@@ -39,8 +39,9 @@ def pages() -> dict[str, str]:
         for name, text in stubs.items()
         if name != "__init__.py"
     } | {
-        f"tests/{day.test_file}": (TESTS / day.test_file).read_text(encoding="utf-8")
+        f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")
         for day in days
+        for name in day.test_files
     }
 
 
@@ -140,8 +141,7 @@ def _chapters(file: str) -> str:
 def _files(task: Task) -> set[str]:
     """Return the files that a task has to do with."""
     written = {f"src/{STARTER.name}/{one.split('.')[0]}.py" for one in task.symbols}
-    day = f"tests/test_week_{task.address.week}_day_{task.address.day}.py"
-    return {day, *written}
+    return {f"tests/{task.test_file}", *written}
 
 
 def _up(file: str) -> str:

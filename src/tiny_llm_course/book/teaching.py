@@ -58,14 +58,13 @@ class TaskDirective(SphinxDirective):
 def _described(task: Task) -> str:
     """Write what there is to say about a task, in Markdown."""
     files = dict.fromkeys(symbol.split(".")[0] + ".py" for symbol in task.symbols)
-    week, day = task.address.week, task.address.day
     new = [symbol for symbol in task.symbols if tasks_of(symbol)[0] == task]
     stubs = "\n\n\n".join(map(listing, new))
     parts = [
         say(
             "book.task.files",
             files=", ".join(f"{{source}}`src/tiny_llm/{file}`" for file in files),
-            tests=f"{{source}}`tests/test_week_{week}_day_{day}.py`",
+            tests=f"{{source}}`tests/{task.test_file}`",
         ),
         f"```python\n{stubs}\n```" if new else say("book.task.same_stub"),
         f"```sh\n{task.test_command}\n{task.hint_command}\n```",

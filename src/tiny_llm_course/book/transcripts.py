@@ -97,11 +97,13 @@ def update(chapter: Path) -> bool:
     Returns:
         Whether there was one.
     """
-    text = before = chapter.read_text(encoding="utf-8")
-    for block in blocks(before):
+    before = chapter.read_text(encoding="utf-8")
+    lines = before.split("\n")
+    for block in reversed(list(blocks(before))):
         if block.kind == "{transcript}":
-            told = "\n".join(_told(chapter.stem, block))
-            text = text.replace("\n".join(block.body), told)
+            told = "\n".join(_told(chapter.stem, block)).split("\n")
+            lines[block.line - 1 : block.line - 1 + len(block.body)] = told
+    text = "\n".join(lines)
     chapter.write_text(text, encoding="utf-8")
     return text != before
 

@@ -34,7 +34,7 @@ def command(
     )
     address = chosen.address
     level = level or min(known.hints.get(str(address), 0) + 1, LEVELS)
-    texts = lines(f"week_{address.week}_day_{address.day}.hints.task_{address.task}")
+    texts = lines(f"{chosen.files}.hints.task_{address.task}")
     named = {"address": address, "title": chosen.title}
     click.echo(say("commands.hint.heading", **named, level=level, levels=LEVELS))
     click.echo(f"\n{texts[level - 1].strip()}\n")

@@ -54,7 +54,7 @@ def remember(
 
 def echo_total(standing: dict[Task, str]) -> None:
     """Say how many tasks are done."""
-    found = list(standing.values())
+    found = [status for task, status in standing.items() if not task.optional]
     done, skipped, total = found.count(DONE), found.count(SKIPPED), len(found)
     key = "commands.total_skipped" if skipped else "commands.total"
     click.echo(say(key, done=done, skipped=skipped, total=total))

@@ -12,7 +12,7 @@ from tiny_llm_course.commands.learning import (
 )
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.places import here
-from tiny_llm_course.progress import CHANGED, SKIPPED
+from tiny_llm_course.progress import CHANGED, CLOSED, SKIPPED
 from tiny_llm_course.syllabus import Task, select_tasks
 
 
@@ -30,7 +30,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if num_changed > 1:
         click.echo(say("commands.next.changed", number=num_changed))
     click.echo()
-    found = progress.first_open(standing, chosen)
+    found = progress.first_open(standing, chosen if week else None)
     if not found and week is not None:
         click.echo(say("commands.next.selection_done"))
         found = progress.first_open(standing)
@@ -57,7 +57,9 @@ def _echo_all_done(standing: dict[Task, str]) -> None:
     """Say that nothing is left, but for what was skipped."""
     click.echo(say("commands.next.all_done"))
     for task, status in standing.items():
+        named = {"address": task.address, "title": task.title}
+        if task.optional and status not in CLOSED:
+            click.echo(say("commands.next.optional", **named))
         if status == SKIPPED:
-            named = {"address": task.address, "title": task.title}
             options = task.address.options
             click.echo(say("commands.next.skipped", **named, options=options))

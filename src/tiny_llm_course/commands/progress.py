@@ -49,7 +49,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 def _lines(chosen: list[Task], standing: dict[Task, str]) -> Iterator[Text]:
     """Yield the lines for some tasks, under those of their days and weeks."""
-    width = max(len(task.title) for task in chosen)
+    width = max(len(task.label) for task in chosen)
     for week in weeks():
         days = [day for day in week.days if set(day.tasks) & set(chosen)]
         if days:
@@ -64,7 +64,7 @@ def _lines(chosen: list[Task], standing: dict[Task, str]) -> Iterator[Text]:
 
 def _day_line(day: Day, standing: dict[Task, str]) -> Text:
     """Show how much of a day is done, as a bar and in numbers."""
-    found = [standing[task] for task in day.tasks]
+    found = [standing[task] for task in day.tasks if not task.optional]
     closed = [status for status in (DONE, SKIPPED) for _ in range(found.count(status))]
     line = Text(say("commands.progress.day", number=day.number))
     for place in range(BAR_WIDTH):
@@ -78,7 +78,7 @@ def _day_line(day: Day, standing: dict[Task, str]) -> Text:
 def _task_line(task: Task, status: str, width: int) -> Text:
     """Show how one task stands."""
     letter, style = MARKS[status]
-    number, title = task.address.task, task.title
+    number, title = task.address.task, task.label
     line = Text("    [").append(letter, style=style)
     line.append(say("commands.progress.task", number=number, title=title, width=width))
     return line.append(say(f"commands.status.{status}"), style=style)

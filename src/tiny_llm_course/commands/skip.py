@@ -30,7 +30,8 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if day is None:
         raise CourseError(say("commands.skip.how_much"))
     for one in chosen:
-        _skip(one)
+        if task or not one.optional:
+            _skip(one)
     return 0
 
 

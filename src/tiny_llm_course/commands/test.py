@@ -13,7 +13,6 @@ from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
-from tiny_llm_course.grading.standing import DONE
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days
@@ -71,7 +70,7 @@ def _command(name: str, default: str) -> click.Command:
         if junitxml:
             exports.write_junit(junitxml, solution, reports)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
-        return int(any(report.status != DONE for report in reports))
+        return int(any(report.is_open for report in reports))
 
     return command
 

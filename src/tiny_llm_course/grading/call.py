@@ -53,14 +53,14 @@ class Call:
 
 
 def show(value: Any) -> str:  # noqa: ANN401 - any argument
-    """Write one argument: an array as `float16[2, 3]`, all else as Python does."""
+    """Write one argument: an array as `float16[2, 3]`, a function by its name."""
     if isinstance(value, mx.array):
         return f"{dtype_name(value.dtype)}{list(value.shape)}"
     if isinstance(value, str | int | float | slice | list | tuple | None):
         return repr(value)
     if isinstance(value, mx.Dtype):
         return f"mx.{dtype_name(value)}"
-    return type(value).__name__
+    return getattr(value, "__name__", type(value).__name__)
 
 
 def dtype_name(dtype: mx.Dtype) -> str:

@@ -17,10 +17,12 @@ def write_json(path: Path, solution: str, reports: Sequence[TaskReport]) -> None
         solution: Who was graded.
         reports: How each task stands.
     """
+    required = [report for report in reports if not report.task.optional]
     content = {
         "solution": solution,
-        "points": sum(report.status == DONE for report in reports),
-        "max_points": len(reports),
+        "points": len(_done(required)),
+        "max_points": len(required),
+        "optional_points": len(_done(reports)) - len(_done(required)),
         "tasks": [_as_object(report) for report in reports],
     }
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
@@ -34,7 +36,7 @@ def write_junit(path: Path, solution: str, reports: Sequence[TaskReport]) -> Non
         solution: Who was graded.
         reports: How each task stands.
     """
-    failed = [report for report in reports if report.status != DONE]
+    failed = [report for report in reports if report.is_open]
     counts = {"tests": str(len(reports)), "failures": str(len(failed))}
     suite = ET.Element("testsuite", {"name": solution, **counts})
     for report in reports:
@@ -52,6 +54,11 @@ def write_junit(path: Path, solution: str, reports: Sequence[TaskReport]) -> Non
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
+def _done(reports: Sequence[TaskReport]) -> list[TaskReport]:
+    """Return those that are done."""
+    return [report for report in reports if report.status == DONE]
+
+
 def _as_object(report: TaskReport) -> dict[str, Any]:
     """Return what is known about a task, ready for JSON."""
     address, explanation = report.task.address, report.explanation
@@ -60,6 +67,7 @@ def _as_object(report: TaskReport) -> dict[str, Any]:
         "day": address.day,
         "task": address.task,
         "title": report.task.title,
+        "optional": report.task.optional,
         "status": report.status,
         "points": int(report.status == DONE),
         "tests": len(report.results),

@@ -21,7 +21,7 @@ def print_report(
     console: Console, days: Sequence[Day], reports: Sequence[TaskReport]
 ) -> None:
     """Print a line per task, and below it what is wrong and what to do."""
-    width = max(len(report.task.title) for report in reports)
+    width = max(len(report.task.label) for report in reports)
     for day in days:
         own = [report for report in reports if report.task in day.tasks]
         if own:
@@ -48,7 +48,7 @@ def print_report(
 def _task_line(report: TaskReport, width: int) -> Text:
     """Write how one task stands."""
     task = report.task
-    number, title = task.address.task, task.title
+    number, title = task.address.task, task.label
     line = Text(say("report.task", number=number, title=title, width=width))
     line.append(f"{report.status:11}", style=_STYLES[report.status])
     if report.status == WAITS and report.waits_for:
@@ -96,9 +96,9 @@ def _reason(report: TaskReport) -> str:
 
 def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     """Say what to do next, or that all is done. What is wrong has said it itself."""
-    waiting = [report for report in reports if report.status != DONE]
+    waiting = [report for report in reports if report.is_open]
     if not waiting:
-        return _all_done(days, len(reports))
+        return _all_done(days, reports)
     first = waiting[0]
     if first.status == WRONG:
         return ""
@@ -122,14 +122,24 @@ def _next(task: Task) -> str:
     )
 
 
-def _all_done(days: Sequence[Day], total: int) -> str:
+def _all_done(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     """Point to the day after the last one of the run, if all of it was graded."""
-    if total < sum(len(day.tasks) for day in days):
-        return say("report.done", total=total)
+    required = [report for report in reports if not report.task.optional]
+    done = [report for report in reports if report.status == DONE]
+    extra = len([report for report in done if report.task.optional])
+    key = "report.done_and_optional" if extra else "report.done"
+    if not required:
+        key = "report.done_optional"
+    closing = say(key, total=len(required), extra=extra)
+    day = _next_day(days)
+    if len(reports) < sum(len(day.tasks) for day in days) or day is None:
+        return closing
+    names = {"week": day.week, "day": day.number, "title": day.title}
+    return closing + say("report.done_next", **names)
+
+
+def _next_day(days: Sequence[Day]) -> Day | None:
+    """Return the day after the last one of the run."""
     course = [day for week in weeks() for day in week.days]
     later = course[course.index(days[-1]) + 1 :]
-    if not later:
-        return say("report.done", total=total)
-    day = later[0]
-    names = {"week": day.week, "day": day.number, "title": day.title}
-    return say("report.done_next", total=total, **names)
+    return later[0] if later else None

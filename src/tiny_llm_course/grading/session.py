@@ -64,7 +64,7 @@ def pytest_arguments(
     days: Sequence[Day], solution: str, pytest_args: Sequence[str]
 ) -> list[str]:
     """Return the arguments for pytest that run the tests of some days."""
-    files = [str(TESTS / day.test_file) for day in days]
+    files = [str(TESTS / name) for day in days for name in day.test_files]
     options = ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
     return [*options, "--solution", solution, *files, *pytest_args]
 

@@ -43,6 +43,12 @@ class TaskReport:
         return WAITS if self.waits_for and own == WRONG else own
 
     @property
+    def is_open(self) -> bool:
+        """Whether there is something left to do. An optional task may stay a stub."""
+        may_stay = {DONE, NOT_STARTED} if self.task.optional else {DONE}
+        return self.status not in may_stay
+
+    @property
     def failures(self) -> list[Result]:
         """The tests that did not pass, the first one first."""
         return [result for result in self.results if result.status != PASSED]

@@ -1,10 +1,13 @@
-"""The MLP of Qwen2 in PyTorch operations, in float64.
+"""Feed-forward layers in PyTorch operations, in float64.
 
-`transformers` has a class for it, which takes four seconds to import: longer than all
-else that the day does. tests/course/test_oracle.py proves that the two agree.
+`transformers` has a class for that of Qwen2, which takes four seconds to import: longer
+than all else that the day does. tests/course/test_oracle.py proves that the two agree.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 import mlx.core as mx
+import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 
 from tiny_llm_course.grading.closeness import Truth
@@ -24,4 +27,45 @@ def swiglu(x: mx.array, w_gate: mx.array, w_up: mx.array, w_down: mx.array) -> T
     gate = F.silu(F.linear(inputs, exact(w_gate)))
     up = F.linear(inputs, exact(w_up))
     output = F.linear(gate * up, exact(w_down))
+    return layer_truth(output, w_gate.shape[0], x.dtype)
+
+
+ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "identity": lambda x: x,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+}
+
+
+def two_layers(
+    x: mx.array, weights: Sequence[mx.array], biases: Sequence[mx.array], name: str
+) -> Truth:
+    """Judge each vector of the layer of 2017 on its largest entry.
+
+    Args:
+        x: N.. x E.
+        weights: I x E and E x I.
+        biases: I and E.
+        name: Of the activation.
+    """
+    w1, w2 = map(exact, weights)
+    b1, b2 = map(exact, biases)
+    hidden = ACTIVATIONS[name](F.linear(exact(x), w1, b1))
+    return layer_truth(F.linear(hidden, w2, b2), w1.shape[0], x.dtype)
+
+
+def gated(x: mx.array, weights: Sequence[mx.array], name: str) -> Truth:
+    """Judge each vector of a gated layer on its largest entry.
+
+    Args:
+        x: N.. x E.
+        weights: Of gate, up and down.
+        name: Of the activation.
+    """
+    w_gate, w_up, w_down = map(exact, weights)
+    gate = ACTIVATIONS[name](F.linear(exact(x), w_gate))
+    output = F.linear(gate * F.linear(exact(x), w_up), w_down)
     return layer_truth(output, w_gate.shape[0], x.dtype)

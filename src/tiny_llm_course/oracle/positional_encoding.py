@@ -57,3 +57,12 @@ def rope(
     if not traditional:
         turned, scale = turned.transpose(-1, -2), scale.transpose(-1, -2)
     return truth(turned.flatten(-2), scale.flatten(-2))
+
+
+def sinusoidal_positions(num_positions: int, dim: int, base: float) -> Truth:
+    """Judge each entry on the 1 that it may reach, and on its angle as in `rope`."""
+    angles = rotation_angles(torch.arange(num_positions), dim, base)
+    value = torch.stack([angles.sin(), angles.cos()], dim=-1)
+    exponents = math.log(base) * torch.arange(0, dim, 2) / dim
+    scale = (1 + angles * (1 + exponents))[..., None].expand_as(value)
+    return truth(value.flatten(-2), scale.flatten(-2))

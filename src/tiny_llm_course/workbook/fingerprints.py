@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, select_days
+from tiny_llm_course.syllabus import Task
 from tiny_llm_course.workbook.lookup import parsed
 from tiny_llm_course.workbook.source import (
     Import,
@@ -40,8 +40,7 @@ def of_verdict(checkout: Checkout, task: Task) -> str:
 
     Comments, docstrings and layout do not count, nor do other tasks in the same files.
     """
-    (day,) = select_days(task.address.week, task.address.day)
-    tests = _whole(checkout.tests / day.test_file)
+    tests = _whole(checkout.tests / task.test_file)
     return _digest([*_behind(checkout.starter, task.symbols), tests, _grader()])
 
 
