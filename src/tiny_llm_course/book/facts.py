@@ -11,7 +11,8 @@ def counts() -> dict[str, int]:
     """Count parameters, tasks and known solutions."""
     return {
         "num_parameters": sum(weight.size for weight in weights().values()),
-        "num_tasks": len(list(tasks())),
+        "num_tasks": len([task for task in tasks() if not task.optional]),
+        "num_optional": len([task for task in tasks() if task.optional]),
         "num_mistakes": _num_distinct(misconceptions),
         "num_variants": _num_distinct(right_variants),
     }

@@ -13,7 +13,7 @@ from rich.table import Table
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.solution import load_solution
 
-LABS = ("norm-eps",)
+LABS = ("norm-eps", "ablate")
 
 WIDTH = 120
 """Of a table in a file or a pipe, in characters."""
@@ -28,19 +28,25 @@ WIDTH = 120
     help="Folder for results. A run that was stopped continues from there.",
 )
 @click.option(
-    "--solution", default="tiny_llm_ref", show_default=True, help="Whose code runs."
+    "--solution",
+    default="ref",
+    show_default=True,
+    help="Whose code runs: ref is ours, tiny_llm yours.",
 )
 def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     """Run an experiment: it prints a table, and saves CSV and a figure.
 
     Ctrl-C stops it; the same command goes on where it was.
     """
-    from tiny_llm_course.labs import norm_eps
-    from tiny_llm_course.labs.experiment import run
+    from tiny_llm_course.labs import ablate, norm_eps
+    from tiny_llm_course.labs.experiment import begin, run
 
-    lab = {"norm-eps": norm_eps.LAB}[name]
+    lab = {"norm-eps": norm_eps.LAB, "ablate": ablate.LAB}[name]
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
     found = load_solution(solution)
+    about = begin(lab, found, folder, typed(name, solution, quick=quick), quick=quick)
+    for line in in_words(about):
+        click.echo(line)
     with Bars(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -53,16 +59,32 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
             bars.update(bar, completed=done, total=total, description=case or name)
 
         rows = run(lab, found, folder, show, quick=quick)
-    click.echo(lab.question)
+    click.echo(f"\n{lab.question}\n")
     width = None if sys.stdout.isatty() else WIDTH
-    Console(width=width).print(table_of(lab.summary(rows)))
-    click.echo(f"rows and figure: {folder}")
+    Console(width=width).print(table_of(lab.summary(rows), about))
+    click.echo(f"\nrows and figure: {folder}")
     return 0
 
 
-def table_of(rows: Sequence[Mapping[str, object]]) -> Table:
-    """Lay out rows of equal columns as a table."""
-    table = Table(box=None, pad_edge=False)
+def typed(name: str, solution: str, *, quick: bool) -> str:
+    """Write the command without its defaults, and without the folder."""
+    words = ["pdm run lab", name]
+    words += ["--quick"] if quick else []
+    words += ["--solution", solution] if solution != "ref" else []
+    return " ".join(words)
+
+
+def in_words(about: Mapping[str, object]) -> list[str]:
+    """Write what is kept beside the rows, a line for each."""
+    return [f"{key.replace('_', ' ')}: {value}" for key, value in about.items()]
+
+
+def table_of(
+    rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
+) -> Table:
+    """Lay out rows of equal columns as a table, and say below where they are from."""
+    caption = "\n".join(in_words(about))
+    table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
     names = list(rows[0]) if rows else []
     for name in names:
         table.add_column(name)

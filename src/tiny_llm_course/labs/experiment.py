@@ -3,22 +3,30 @@
 A lab that was stopped goes on with the cases that its CSV file does not have yet.
 """
 
-import csv
-import json
-import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
+import mlx.core as mx
 
-from tiny_llm_course.errors import CourseError
+from tiny_llm_course.labs.kept import Kept, Row, Value
+from tiny_llm_course.labs.rows import leave_interrupts_to_parent
 from tiny_llm_course.solution import Solution
 
-Value = str | int | float
-Row = Mapping[str, Value]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Show = Callable[[int, int, str], None]
+
+
+def _nothing(solution: Solution, num_cases: int) -> Mapping[str, Value]:
+    """Have nothing to say before the first case."""
+    del solution, num_cases
+    return {}
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class Lab:
         measure: Returns the rows of one case, on the solution under test.
         summary: Boils the rows down to the table on the screen.
         draw: Makes the figure.
+        about: Returns what is to be known of this machine, and is kept beside the rows.
+            Is told how many cases are to come.
+        in_parallel: Whether cases may run side by side: not where time is measured.
     """
 
     name: str
@@ -43,11 +54,41 @@ class Lab:
     cases: Callable[[bool], Sequence[Row]]
     measure: Callable[[Row, Solution], Iterable[Row]]
     summary: Callable[[Sequence[Row]], Sequence[Row]]
-    draw: Callable[[Sequence[Row]], Figure]
+    draw: Callable[[Sequence[Row]], "Figure"]
+    about: Callable[[Solution, int], Mapping[str, Value]] = _nothing
+    in_parallel: bool = False
 
-    def file(self, folder: Path) -> Path:
-        """Return where the rows are kept."""
-        return folder / f"{self.name}.csv"
+    def kept(self, folder: Path) -> Kept:
+        """Open what runs of this lab have left in a folder."""
+        return Kept(folder, self.name, self.keys, self.columns)
+
+    def measured(self, case: Row, solution: Solution) -> list[Row]:
+        """Measure a case, and put what it is into its rows."""
+        return [{**case, **row} for row in self.measure(case, solution)]
+
+
+def begin(
+    lab: Lab, solution: Solution, folder: Path, command: str, *, quick: bool
+) -> Mapping[str, Value]:
+    """Make sure that a folder is one of this run, and write down what it is about.
+
+    Args:
+        lab: The experiment.
+        solution: Whose code is measured.
+        folder: Gets NAME.json: the command, the machine, the date, and `Lab.about`.
+        command: What was typed.
+        quick: Only a few cases.
+
+    Returns:
+        What the file says.
+
+    Raises:
+        CourseError: The folder holds what another command has measured.
+    """
+    kept = lab.kept(folder)
+    return kept.about(command) or kept.describe(
+        command, lab.about(solution, len(lab.cases(quick)))
+    )
 
 
 def run(
@@ -58,82 +99,80 @@ def run(
     Args:
         lab: The experiment.
         solution: Whose code is measured.
-        folder: Gets NAME.csv, NAME.json (command, machine, date), NAME.svg, NAME.png.
-        show: Is told how many cases are done, of how many, and which one is next.
+        folder: Gets NAME.csv, NAME.svg and NAME.png.
+        show: Is told how many cases are done, of how many, and what comes next.
         quick: Only a few cases.
 
     Raises:
         CourseError: The folder holds a file of that name that is not of this lab.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    kept = lab.kept(folder)
     cases = lab.cases(quick)
-    rows = read(lab, folder)
-    done = {_key(lab, row) for row in rows}
-    for number, case in enumerate(cases):
-        show(number, len(cases), ", ".join(map(str, case.values())))
-        if _key(lab, case) not in done:
-            measured = [{**case, **row} for row in lab.measure(case, solution)]
-            _append(lab, folder, measured)
+    done = {kept.key(row) for row in kept.read()}
+    missing = [case for case in cases if kept.key(case) not in done]
+    with _measuring(lab, solution, missing) as measured:
+        for number in range(len(missing)):
+            case = ", ".join(map(str, missing[number].values()))
+            show(len(cases) - len(missing) + number, len(cases), case)
+            kept.append(next(measured))
     show(len(cases), len(cases), "")
-    rows = read(lab, folder)
-    _describe(lab, folder, quick=quick)
+    rows = kept.read()
     figure = lab.draw(rows)
     for kind in ("svg", "png"):
         figure.savefig(folder / f"{lab.name}.{kind}", dpi=160)
     return rows
 
 
-def read(lab: Lab, folder: Path) -> list[Row]:
-    """Return the rows that an earlier run has kept.
-
-    Raises:
-        CourseError: The file has other columns.
-    """
-    path = lab.file(folder)
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if tuple(reader.fieldnames or ()) != (*lab.keys, *lab.columns):
-            raise CourseError(
-                f"{path}: expected the columns {', '.join((*lab.keys, *lab.columns))}; "
-                "give another folder with --out"
-            )
-        return [{name: _value(text) for name, text in row.items()} for row in reader]
+def num_processes(lab: Lab) -> int:
+    """Return how many cases run side by side: one per core, if there is no GPU."""
+    is_on_cpu = mx.default_device() == mx.cpu
+    return os.cpu_count() or 1 if lab.in_parallel and is_on_cpu else 1
 
 
-def _append(lab: Lab, folder: Path, rows: Sequence[Row]) -> None:
-    """Keep the rows of one case, in one write."""
-    path = lab.file(folder)
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, (*lab.keys, *lab.columns), lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerows(rows)
+@contextlib.contextmanager
+def _measuring(
+    lab: Lab, solution: Solution, cases: Sequence[Row]
+) -> Generator[Iterator[list[Row]]]:
+    """Measure cases, in their order."""
+    if num_processes(lab) == 1:
+        yield (lab.measured(case, solution) for case in cases)
+        return
+    context = multiprocessing.get_context("spawn")
+    worker = (lab, solution.folder, solution.package)
+    with (
+        _environment(OPENBLAS_NUM_THREADS="1"),
+        context.Pool(num_processes(lab), _become_worker, worker) as pool,
+    ):
+        yield pool.imap(_measured_by_worker, cases)
 
 
-def _describe(lab: Lab, folder: Path, *, quick: bool) -> None:
-    """Write down beside the rows where they come from."""
-    content = {
-        "command": f"pdm run lab {lab.name}" + (" --quick" if quick else ""),
-        "machine": f"{platform.system()} {platform.machine()}",
-        "date": date.today().isoformat(),
-    }
-    path = folder / f"{lab.name}.json"
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+_work: tuple[Lab, Solution]
+"""What a process of the pool works on."""
 
 
-def _key(lab: Lab, row: Row) -> tuple[str, ...]:
-    """Return what tells a case from others, as text: so it is in the file."""
-    return tuple(str(row[name]) for name in lab.keys)
+def _become_worker(lab: Lab, folder: Path, package: str) -> None:
+    """Load the solution once per process."""
+    global _work  # noqa: PLW0603
+    leave_interrupts_to_parent()
+    _work = (lab, Solution(folder, package))
 
 
-def _value(text: str) -> Value:
-    """Read a number where there is one."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _measured_by_worker(case: Row) -> list[Row]:
+    """Measure one case in a process of the pool."""
+    lab, solution = _work
+    return lab.measured(case, solution)
+
+
+@contextlib.contextmanager
+def _environment(**variables: str) -> Generator[None]:
+    """Set environment variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

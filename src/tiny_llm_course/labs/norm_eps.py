@@ -5,13 +5,15 @@ by the same formula in the dtype of the input. Both are compared with float64.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 
 import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
-from tiny_llm_course.grading.closeness import units_off
-from tiny_llm_course.labs.experiment import Lab, Row
+from tiny_llm_course.grading.closeness import ALLOWED_UNITS, units_off
+from tiny_llm_course.labs.experiment import Lab
+from tiny_llm_course.labs.kept import Row
 from tiny_llm_course.solution import Solution
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -74,35 +76,38 @@ def _outcome(output: np.ndarray) -> str:
 
 def summary(rows: Sequence[Row]) -> list[Row]:
     """Return, for each dtype, eps and method, the sizes that come out right."""
-    table: list[Row] = []
-    for dtype in DTYPES:
-        for eps in EPS:
-            for method in (INSIDE, OUTSIDE):
-                own = [
-                    row
-                    for row in rows
-                    if (row["dtype"], float(row["eps"]), row["method"])
-                    == (dtype, eps, method)
-                ]
-                right = [
-                    float(row["size"])
-                    for row in own
-                    if row["outcome"] == "finite"
-                    and float(row["largest_error_units"]) <= 4
-                ]
-                others = sorted({str(r["outcome"]) for r in own} - {"finite"})
-                table.append(
-                    {
-                        "dtype": dtype,
-                        "eps": eps,
-                        "computed in": method,
-                        "right for sizes": f"{len(right)} of {len(own)}",
-                        "from": min(right, default=""),
-                        "to": max(right, default=""),
-                        "else": ", ".join(others),
-                    }
-                )
-    return table
+    return [
+        {"dtype": dtype, "eps": eps, "computed in": method, **_what_is_right(own)}
+        for dtype, eps, method in product(DTYPES, EPS, (INSIDE, OUTSIDE))
+        if (own := _rows_of(rows, dtype, eps, method))
+    ]
+
+
+def _rows_of(rows: Sequence[Row], dtype: str, eps: float, method: str) -> list[Row]:
+    """Pick the rows of one line, a row for each size."""
+    wanted = (dtype, eps, method)
+    return [
+        row
+        for row in rows
+        if (row["dtype"], float(row["eps"]), row["method"]) == wanted
+    ]
+
+
+def _what_is_right(rows: Sequence[Row]) -> Row:
+    """Say which sizes come out right, and what becomes of the others."""
+    right = [
+        float(row["size"])
+        for row in rows
+        if row["outcome"] == "finite"
+        and float(row["largest_error_units"]) <= ALLOWED_UNITS
+    ]
+    others = {str(row["outcome"]) for row in rows} - {"finite"}
+    return {
+        "right for sizes": f"{len(right)} of {len(rows)}",
+        "from": min(right, default=""),
+        "to": max(right, default=""),
+        "else": ", ".join(sorted(others)),
+    }
 
 
 def draw(rows: Sequence[Row]) -> Figure:
@@ -113,9 +118,7 @@ def draw(rows: Sequence[Row]) -> Figure:
             for number, eps in enumerate(EPS):
                 own = [
                     (float(row["size"]), max(float(row["largest_error_units"]), 0.01))
-                    for row in rows
-                    if (row["dtype"], row["method"], float(row["eps"]))
-                    == (dtype, method, eps)
+                    for row in _rows_of(rows, dtype, eps, method)
                 ]
                 axes.loglog(
                     *zip(*sorted(own), strict=True),
@@ -123,7 +126,7 @@ def draw(rows: Sequence[Row]) -> Figure:
                     color=f"C{number}",
                     label=f"eps {eps:g}, {method}",
                 )
-        axes.axhline(4, color="grey", linewidth=0.8)
+        axes.axhline(ALLOWED_UNITS, color="grey", linewidth=0.8)
         axes.set(title=dtype, xlabel="size of the channels")
     figure.axes[0].set_ylabel("largest error, units of the dtype")
     figure.axes[-1].legend(fontsize=6)
