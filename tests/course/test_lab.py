@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import mlx.core as mx
@@ -11,7 +12,8 @@ from click.testing import CliRunner, Result
 
 from tiny_llm_course.commands.lab import command
 from tiny_llm_course.labs import norm_eps
-from tiny_llm_course.labs.experiment import run
+from tiny_llm_course.labs.experiment import begin, run
+from tiny_llm_course.places import STARTER
 from tiny_llm_course.solution import Solution, load_solution
 
 Run = Callable[..., Result]
@@ -54,18 +56,32 @@ def test_a_lab_that_was_stopped_goes_on(tmp_path: Path) -> None:
                 raise KeyboardInterrupt
             return reference.get(symbol)
 
-    reference = load_solution("tiny_llm_ref")
+    reference = load_solution("ref")
     interrupted = Interrupted(reference.folder, reference.package)
-    arguments = (tmp_path / "results", lambda *_: None)
+    folder = tmp_path / "results"
+    begin(norm_eps.LAB, interrupted, folder, "pdm run lab norm-eps", quick=True)
+    arguments = (norm_eps.LAB, interrupted, folder, lambda *_: None)
 
     with pytest.raises(KeyboardInterrupt):
-        run(norm_eps.LAB, interrupted, *arguments, quick=True)
+        run(*arguments, quick=True)
     kept = rows(tmp_path)
-    run(norm_eps.LAB, interrupted, *arguments, quick=True)
+    run(*arguments, quick=True)
 
     assert len(kept) == 2 * 4
     assert rows(tmp_path)[: len(kept)] == kept
     assert len(measured) == 1 + len(norm_eps.cases(quick=True))
+
+
+def test_cases_side_by_side_give_the_same_rows(lab: Run, tmp_path: Path) -> None:
+    lab("norm-eps", "--quick")
+    one_by_one = rows(tmp_path)
+    (tmp_path / "results" / "norm-eps.csv").unlink()
+    together = replace(norm_eps.LAB, in_parallel=True)
+
+    solution = load_solution("ref")
+    run(together, solution, tmp_path / "results", lambda *_: None, quick=True)
+
+    assert rows(tmp_path) == one_by_one
 
 
 def test_the_same_rows_come_out_again(lab: Run, tmp_path: Path) -> None:
@@ -83,12 +99,47 @@ def test_rows_of_something_else_are_not_touched(lab: Run, tmp_path: Path) -> Non
     (tmp_path / "results").mkdir()
     other = tmp_path / "results" / "norm-eps.csv"
     other.write_text("a,b\n1,2\n")
+    (tmp_path / "results" / "norm-eps.json").write_text(
+        '{"command": "pdm run lab norm-eps --quick"}'
+    )
 
     result = lab("norm-eps", "--quick")
 
     assert result.exit_code == 2
     assert "give another folder with --out" in result.stderr
     assert other.read_text() == "a,b\n1,2\n"
+
+
+def test_results_of_another_solution_are_not_taken_for_these(
+    lab: Run, tmp_path: Path
+) -> None:
+    lab("norm-eps", "--quick")
+    before = rows(tmp_path)
+
+    result = lab("norm-eps", "--quick", "--solution", str(load_solution("ref").folder))
+
+    assert result.exit_code == 2
+    assert "holds results of `pdm run lab norm-eps --quick`, not of" in result.stderr
+    assert rows(tmp_path) == before
+
+
+def test_rows_that_come_from_nowhere_are_not_touched(lab: Run, tmp_path: Path) -> None:
+    lab("norm-eps", "--quick")
+    (tmp_path / "results" / "norm-eps.json").unlink()
+
+    result = lab("norm-eps", "--quick")
+
+    assert result.exit_code == 2
+    assert "expected norm-eps.json beside it" in result.stderr
+
+
+def test_an_unfinished_task_is_one_line(lab: Run) -> None:
+    result = lab("norm-eps", "--quick", "--solution", str(STARTER))
+
+    assert result.exit_code == 2
+    assert "week 1, day 4, task 1 is not started" in result.stderr
+    assert "`--solution ref` runs ours" in result.stderr
+    assert "Traceback" not in result.output
 
 
 def test_float16_overflows_unless_the_norm_widens(lab: Run, tmp_path: Path) -> None:

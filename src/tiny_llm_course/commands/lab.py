@@ -11,9 +11,11 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.solution import load_solution
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.solution import BrokenFileError, load_solution
+from tiny_llm_course.unsolved import Unsolved
 
-LABS = ("norm-eps", "ablate")
+LABS = ("norm-eps", "norm-activations", "ablate")
 
 WIDTH = 120
 """Of a table in a file or a pipe, in characters."""
@@ -38,27 +40,27 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
 
     Ctrl-C stops it; the same command goes on where it was.
     """
-    from tiny_llm_course.labs import ablate, norm_eps
+    from tiny_llm_course.labs import ablate, norm_activations, norm_eps
     from tiny_llm_course.labs.experiment import begin, run
 
-    lab = {"norm-eps": norm_eps.LAB, "ablate": ablate.LAB}[name]
+    labs = (norm_eps.LAB, norm_activations.LAB, ablate.LAB)
+    lab = {lab.name: lab for lab in labs}[name]
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
     found = load_solution(solution)
-    about = begin(lab, found, folder, typed(name, solution, quick=quick), quick=quick)
-    for line in in_words(about):
-        click.echo(line)
-    with Bars(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        console=Console(stderr=True),
-    ) as bars:
-        bar = bars.add_task(name)
+    typed = as_typed(name, solution, quick=quick)
+    try:
+        about = begin(lab, found, folder, typed, quick=quick)
+        for line in in_words(about):
+            click.echo(line, err=True)
+        with new_bars() as bars:
+            bar = bars.add_task(name)
 
-        def show(done: int, total: int, case: str) -> None:
-            bars.update(bar, completed=done, total=total, description=case or name)
+            def show(done: int, total: int, case: str) -> None:
+                bars.update(bar, completed=done, total=total, description=case or name)
 
-        rows = run(lab, found, folder, show, quick=quick)
+            rows = run(lab, found, folder, show, quick=quick)
+    except (Unsolved, BrokenFileError) as error:
+        raise CourseError(f"{error}; `--solution ref` runs ours") from error
     click.echo(f"\n{lab.question}\n")
     width = None if sys.stdout.isatty() else WIDTH
     Console(width=width).print(table_of(lab.summary(rows), about))
@@ -66,7 +68,17 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     return 0
 
 
-def typed(name: str, solution: str, *, quick: bool) -> str:
+def new_bars() -> Bars:
+    """Make the progress bar, which goes to stderr."""
+    return Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def as_typed(name: str, solution: str, *, quick: bool) -> str:
     """Write the command without its defaults, and without the folder."""
     words = ["pdm run lab", name]
     words += ["--quick"] if quick else []

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
+from mlx.utils import tree_flatten
 
 from tiny_llm_course.solution import Solution
 
@@ -113,6 +114,12 @@ def new_weights(solution: Solution, design: Design, size: Size, seed: int) -> We
     if design.embeddings == "untied":
         weights["head"] = matrix(size.vocab_size, dim)
     return weights
+
+
+def arrays_of(weights: Weights) -> list[mx.array]:
+    """List the arrays of all layers."""
+    flat = cast("list[tuple[str, mx.array]]", tree_flatten(weights))
+    return [array for _, array in flat]
 
 
 class SmallModel:

@@ -9,7 +9,6 @@ from itertools import count
 import mlx.core as mx
 import numpy as np
 from mlx import optimizers
-from mlx.utils import tree_reduce
 
 from tiny_llm_course.checkpoint import EMBEDDED
 from tiny_llm_course.labs.corpus import Corpus
@@ -19,6 +18,7 @@ from tiny_llm_course.labs.small_model import (
     Size,
     SmallModel,
     Weights,
+    arrays_of,
     new_weights,
 )
 from tiny_llm_course.solution import Solution
@@ -115,7 +115,7 @@ def held_out_loss(model: SmallModel) -> float:
 
 def num_parameters(weights: Weights) -> int:
     """Count the trained numbers."""
-    return tree_reduce(lambda total, array: total + array.size, weights, 0)
+    return sum(array.size for array in arrays_of(weights))
 
 
 @functools.cache
