@@ -46,6 +46,11 @@ class Checkout:
         return self.book / "en"
 
     @property
+    def results(self) -> Path:
+        """What labs have measured, for the book to show."""
+        return self.book / "results"
+
+    @property
     def copies(self) -> Path:
         """What commands have replaced."""
         return self.root / "copies"
@@ -73,4 +78,5 @@ REFERENCE = here().reference
 TESTS = here().tests
 BOOK = here().book
 CHAPTERS = here().chapters
+RESULTS = here().results
 COPIES = here().copies

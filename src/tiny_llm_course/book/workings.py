@@ -1,10 +1,11 @@
 """The workings of a chapter: the script that its numbers and figures come from.
 
-`book/workings/reference.py` belongs to the chapter of that name. It offers up to three
-functions, which run the course's own code:
+`book/workings/reference.py` belongs to the chapter of that name. It offers up to four
+functions, which run the course's own code or read what labs left in `book/results`:
 
     numbers()   -> what stands in the text as <<name>> or <<name.0.key:.3f>>
     drawings()  -> the figures that {drawing} shows, by name
+    tables()    -> the rows that {tabulated} shows, by name
     data()      -> what the interactive figures start from, by name
 
 A number that is not there fails the build, so none can be out of date.
@@ -26,7 +27,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from tiny_llm_course.places import BOOK, REFERENCE
+from tiny_llm_course.places import BOOK, REFERENCE, RESULTS
 
 _NUMBER = re.compile(r"<<([a-z]\w*(?:\.\w+)*)(?::([^<>\n]+))?>>")
 
@@ -43,7 +44,7 @@ def path_of(chapter: str) -> Path:
 
 
 def sources_of(path: Path) -> list[Path]:
-    """Return the files that workings depend on: their own, and the solutions.
+    """Return the files that workings depend on: their own, solutions and results.
 
     Args:
         path: What `path_of` says. None of it has to exist.
@@ -51,7 +52,7 @@ def sources_of(path: Path) -> list[Path]:
     if not path.exists():
         return []
     own = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return [*own, *sorted(REFERENCE.glob("*.py"))]
+    return [*own, *sorted(REFERENCE.glob("*.py")), *sorted(RESULTS.glob("*.*"))]
 
 
 def workings_of(chapter: str, kind: str) -> Mapping[str, Any]:
@@ -59,7 +60,7 @@ def workings_of(chapter: str, kind: str) -> Mapping[str, Any]:
 
     Args:
         chapter: File name of the chapter without ".md".
-        kind: "numbers", "drawings" or "data".
+        kind: "numbers", "drawings", "tables" or "data".
     """
     path = path_of(chapter)
     sources = sources_of(path)

@@ -205,16 +205,16 @@ def difference(result: Result, baseline: Result) -> str:
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw the held-out loss of every arm: a dot per seed, a line at the baseline."""
-    found = results(rows)
-    figure = Figure(figsize=(8, 0.34 * len(found) + 1), layout="constrained")
+    found = list(reversed(results(rows)))
+    figure = Figure(figsize=(5, 0.3 * len(found) + 0.8), layout="constrained")
     axes = figure.subplots()
-    for place, result in enumerate(reversed(found)):
+    for place, result in enumerate(found):
         losses = list(result.losses.values())
         axes.plot(losses, [place] * len(losses), "o", color="C0", alpha=0.6)
-        axes.plot(result.loss, place, "|", color="black", markersize=14)
-    axes.axvline(found[0].loss, color="grey", linewidth=0.8)
-    axes.set_yticks(range(len(found)), [_label(r.arm) for r in reversed(found)])
-    axes.set_xlabel("loss on held-out text, nats per token: less is better")
+        axes.plot(result.loss, place, "|", color="C1", markersize=14)
+    axes.axvline(found[-1].loss, color="C1", linewidth=0.8)
+    axes.set_yticks(range(len(found)), [_label(result.arm) for result in found])
+    axes.set_xlabel("loss on held-out text, nats per token")
     return figure
 
 

@@ -163,48 +163,63 @@ class Look:
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw both measures over depth before training, and over the steps of it."""
-    figure = Figure(figsize=(10, 6.4), layout="constrained")
+    figure = Figure(figsize=(5, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharey="row")
-    quantities = ("standard_deviation", "gradient_norm")
-    for (over_depth, over_steps), quantity in zip(panels, quantities, strict=True):
-        name = quantity.replace("_", " ")
-        over_depth.set(ylabel=name, yscale="log", xlabel="layer, before training")
-        over_steps.set(xlabel=f"step, {_SHOWN_LAYER[quantity][1]}", yscale="log")
+    for (over_depth, over_steps), shown in zip(panels, SHOWN, strict=True):
+        over_depth.set(ylabel=shown.name, yscale="log", xlabel="layer, before training")
+        over_steps.set(xlabel=f"step, {shown.where}")
         for case in cases(quick=False):
-            _draw_model(over_depth, over_steps, rows, case, quantity)
-    figure.axes[0].legend(fontsize=7)
+            _draw_model(over_depth, over_steps, rows, case, shown)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
     return figure
 
 
-_SHOWN_LAYER = {
-    "standard_deviation": (SIZE.num_layers, "stream after the last layer"),
-    "gradient_norm": (1, "first layer"),
-}
-"""What is drawn over the steps: where each measure is most off."""
+@dataclass(frozen=True)
+class Shown:
+    """A measure in the figure.
+
+    Attributes:
+        column: Where its values stand.
+        name: What the axis says.
+        layer: Which layer is followed along the training: where it is most off.
+        where: What the axis says of that.
+    """
+
+    column: str
+    name: str
+    layer: int
+    where: str
+
+
+SHOWN = (
+    Shown("standard_deviation", "std of the stream", SIZE.num_layers, "last layer"),
+    Shown("gradient_norm", "norm of the gradient", 1, "first layer"),
+)
 
 
 def _draw_model(
-    over_depth: Axes, over_steps: Axes, rows: Sequence[Row], case: Row, quantity: str
+    over_depth: Axes, over_steps: Axes, rows: Sequence[Row], case: Row, shown: Shown
 ) -> None:
     """Draw the lines of one model; what is not finite is left out."""
     number = NORMS.index((str(case["norm"]), str(case["place"])))
     name = "no norm" if case["norm"] == "none" else f"{case['place']}-{case['norm']}"
-    colour, marker = f"C{number}", "osd^"[number]
     dash = "-" if case["feed_forward"] == FEED_FORWARDS[0] else ":"
     looks = {step: Look.at(rows, case, step) for step in SHOWN_STEPS}
-    seen = {step: look.values(quantity) for step, look in looks.items() if look.rows}
+    seen = {
+        step: look.values(shown.column) for step, look in looks.items() if look.rows
+    }
     if not seen:
         return
     depths = list(range(SIZE.num_layers + 1))
-    layer, _ = _SHOWN_LAYER[quantity]
-    along = [values[layer] for values in seen.values()]
+    along = [values[shown.layer] for values in seen.values()]
     for axes, x, y in ((over_depth, depths, seen[0]), (over_steps, list(seen), along)):
         axes.plot(
             x,
             [_drawable(value) for value in y],
-            f"{dash}{marker}",
-            color=colour,
-            markersize=4,
+            dash + "osd^"[number],
+            color=f"C{number}",
+            markersize=3.5,
             label=f"{name}, {case['feed_forward']}",
         )
 

@@ -24,6 +24,9 @@ DIM = 896
 NUM_VECTORS = 16
 SEED = 0
 
+SMALLEST = 0.01
+"""Errors below are drawn as this: a logarithmic scale has no zero."""
+
 INSIDE = "float32 inside"
 OUTSIDE = "input dtype"
 
@@ -111,25 +114,33 @@ def _what_is_right(rows: Sequence[Row]) -> Row:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw the error over the size, a panel for each dtype."""
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
-    for axes, dtype in zip(figure.subplots(1, 3, sharey=True), DTYPES, strict=True):
-        for method, style in ((INSIDE, "-"), (OUTSIDE, "--")):
-            for number, eps in enumerate(EPS):
-                own = [
-                    (float(row["size"]), max(float(row["largest_error_units"]), 0.01))
-                    for row in _rows_of(rows, dtype, eps, method)
-                ]
-                axes.loglog(
-                    *zip(*sorted(own), strict=True),
-                    style,
-                    color=f"C{number}",
-                    label=f"eps {eps:g}, {method}",
-                )
-        axes.axhline(ALLOWED_UNITS, color="grey", linewidth=0.8)
-        axes.set(title=dtype, xlabel="size of the channels")
-    figure.axes[0].set_ylabel("largest error, units of the dtype")
-    figure.axes[-1].legend(fontsize=6)
+    """Draw the error over the size, a panel for each dtype, a line for each eps.
+
+    What is not finite is off the scale, so it is not drawn.
+    """
+    figure = Figure(figsize=(5, 6.6), layout="constrained")
+    panels = figure.subplots(len(DTYPES), 1, sharex=True, sharey=True)
+    for axes, dtype in zip(panels, DTYPES, strict=True):
+        for method, number in product((INSIDE, OUTSIDE), range(len(EPS))):
+            own = _rows_of(rows, dtype, EPS[number], method)
+            points = sorted(
+                (float(row["size"]), max(float(row["largest_error_units"]), SMALLEST))
+                for row in own
+            )
+            axes.loglog(
+                [size for size, _ in points],
+                [units for _, units in points],
+                ("-" if method == INSIDE else ":") + "osd^"[number],
+                color=f"C{number}",
+                markersize=3.5,
+                label=f"eps {EPS[number]:g}, {method}",
+            )
+        axes.axhline(ALLOWED_UNITS, color="C4", linewidth=0.8)
+        axes.set(title=dtype, ylabel="largest error, units")
+    panels[-1].set_xlabel("size of the channels")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2
+    )
     return figure
 
 

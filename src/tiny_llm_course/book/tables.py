@@ -1,0 +1,55 @@
+"""Tables in a chapter, whose rows a program has found.
+
+    {tabulated} NAME      what `tables()` of the chapter's workings gives: rows of cells
+
+Its `:columns:` are the head, with bars between: they are sentences of the chapter. The
+content is the caption.
+"""
+
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from tiny_llm_course.book.workings import path_of, workings_of
+
+_log = logging.getLogger(__name__)
+
+
+class TabulatedDirective(SphinxDirective):
+    """Show rows from the chapter's workings under the chapter's own column names."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {"columns": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Write the table in Markdown, and have it parsed."""
+        (name,) = self.arguments
+        chapter = self.env.docname
+        columns = [part.strip() for part in self.options.get("columns", "").split("|")]
+        rows = workings_of(chapter, "tables").get(name)
+        if rows is None or any(len(row) != len(columns) for row in rows):
+            lacks = (
+                f"a table in {path_of(chapter).name}"
+                if rows is None
+                else f"as many :columns: as cells, {len(rows[0])}"
+            )
+            _log.warning("%s: expected %s", name, lacks, location=self.get_location())
+            return []
+        lines = [columns, ["---"] * len(columns), *rows]
+        markdown = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+        table = self.parse_text_to_nodes(markdown)
+        caption = self.parse_content_to_nodes()
+        return [
+            nodes.container("", *table, *caption, classes=["tabulated"], ids=[name])
+        ]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("tabulated", TabulatedDirective)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

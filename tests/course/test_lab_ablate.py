@@ -1,0 +1,105 @@
+"""The comparison of designs: what it trains, and how it judges."""
+
+import math
+from dataclasses import asdict
+
+import pytest
+
+from tiny_llm_course.labs import ablate
+from tiny_llm_course.labs.kept import Row
+
+BASELINE, NO_NORM = ablate.arms()[:2]
+
+
+def row(arm: ablate.Arm, rate: float, seed: int, loss: float) -> Row:
+    return {
+        **asdict(arm),
+        "learning_rate": rate,
+        "seed": seed,
+        "parameters": 1000,
+        "train_loss": loss,
+        "held_out_loss": loss,
+    }
+
+
+def sweep(arm: ablate.Arm, losses: dict[float, tuple[float, ...]]) -> list[Row]:
+    return [
+        row(arm, rate, seed, loss)
+        for rate, of_seeds in losses.items()
+        for seed, loss in enumerate(of_seeds)
+    ]
+
+
+def test_arms_differ_from_the_baseline_in_one_factor() -> None:
+    usual = asdict(BASELINE.design)
+
+    changed = [
+        {name for name, choice in asdict(arm.design).items() if choice != usual[name]}
+        for arm in ablate.arms()[1:]
+    ]
+
+    assert changed == [{arm.factor} for arm in ablate.arms()[1:]]
+    assert len(ablate.arms()) == 1 + 3 + 1 + 6 + 2 + 1
+
+
+def test_every_arm_gets_the_same_rates_and_seeds() -> None:
+    budgets = {
+        (case["learning_rate"], case["seed"]) for case in ablate.cases(quick=False)
+    }
+
+    assert len(budgets) == 9
+    assert len(ablate.cases(quick=False)) == 9 * len(ablate.arms())
+
+
+def test_quick_cases_are_some_of_all() -> None:
+    """So that a quick run can be compared with the committed rows."""
+    everything = ablate.cases(quick=False)
+
+    assert all(case in everything for case in ablate.cases(quick=True))
+
+
+def test_an_arm_is_judged_by_its_best_rate_over_all_seeds() -> None:
+    """The least loss of all belongs to a rate that is worse on average."""
+    rows = sweep(BASELINE, {0.003: (2.0, 2.1), 0.01: (1.5, 1.7), 0.03: (1.4, 9.0)})
+
+    (result,) = ablate.results(rows)
+
+    assert result.learning_rate == pytest.approx(0.01)
+    assert result.loss == pytest.approx(1.6)
+    assert result.spread == pytest.approx(math.sqrt(2) / 10)
+    assert not result.is_at_edge
+
+
+def test_a_training_that_ended_in_nan_is_not_the_best() -> None:
+    rows = sweep(BASELINE, {0.003: (2.0, 2.1), 0.01: (math.nan, math.nan)})
+
+    (result,) = ablate.results(rows)
+
+    assert result.learning_rate == pytest.approx(0.003)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ((1.9, 2.1), "+0.400"),
+        ((1.4, 2.1), "+0.150 (seeds disagree)"),
+        ((1.4, 1.5), "-0.150"),
+    ],
+)
+def test_an_arm_is_compared_seed_by_seed(
+    losses: tuple[float, ...], expected: str
+) -> None:
+    rows = [
+        *sweep(BASELINE, {0.01: (1.5, 1.7)}),
+        *sweep(NO_NORM, {0.01: losses}),
+    ]
+
+    table = ablate.summary(rows)
+
+    assert [line["against baseline"] for line in table] == ["", expected]
+
+
+def test_the_edge_of_the_sweep_is_told() -> None:
+    rows = sweep(BASELINE, {0.01: (1.5,), 0.03: (1.4,)})
+
+    assert ablate.summary(rows)[0]["learning rate"] == "0.03 (edge)"
