@@ -27,8 +27,6 @@ extensions = [
 ]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-myst_links_external_new_tab = False
-suppress_warnings = ["config.cache"]
 
 html_math_renderer = "katex"
 html_theme = "furo"
