@@ -6,6 +6,7 @@ import pytest
 
 from tiny_llm_course.book import transcripts, typed
 from tiny_llm_course.book.markdown import blocks
+from tiny_llm_course.errors import CourseError
 
 CHAPTER = "week-1-day-4-rmsnorm-and-mlp"
 
@@ -71,9 +72,42 @@ def test_a_mistake_of_another_day_is_named_with_its_chapter(tmp_path: Path) -> N
     assert complaints(shown(mistake, output, command), tmp_path) == []
 
 
-def test_a_mistake_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected starter, reference or a known"):
-        complaints(shown("eps-in-the-soup", "..."), tmp_path)
+MISTAKE = ":solution: expected starter, reference or a known mistake, got "
+COMMAND = "expected `pdm run` and a command of the course, got "
+
+
+@pytest.mark.parametrize(
+    ("solution", "command", "complaint"),
+    [
+        ("eps-in-the-soup", "pdm run next", f"{MISTAKE}'eps-in-the-soup'"),
+        ("day-9#scores-not-scaled", "pdm run next", f"{MISTAKE}'day-9#scores-not-sc"),
+        ("", "pdm run next", f"{MISTAKE}''"),
+        ("starter", "pdm run tset", f"{COMMAND}'pdm run tset'"),
+        ("starter", "pdm run", f"{COMMAND}'pdm run'"),
+        ("starter", "ls", f"{COMMAND}'ls'"),
+        ("starter", "pdm run 'test", f'{COMMAND}"pdm run \'test"'),
+    ],
+)
+def test_what_cannot_be_run_is_a_complaint_like_others(
+    solution: str, command: str, complaint: str, tmp_path: Path
+) -> None:
+    """Not a stack trace, and the complaints about other chapters come out."""
+    text = f"```{{transcript}}\n:solution: {solution}\n$ {command}\n...\n```\n"
+
+    (found,) = complaints(text, tmp_path)
+
+    assert found.startswith(f"{CHAPTER}.md:3: {complaint}")
+
+
+def test_what_cannot_be_run_cannot_be_brought_up_to_date(tmp_path: Path) -> None:
+    chapter = tmp_path / f"{CHAPTER}.md"
+    text = shown("eps-in-the-soup", "...")
+    chapter.write_text(text)
+
+    with pytest.raises(CourseError, match=rf"^{CHAPTER}\.md:3: {MISTAKE}"):
+        transcripts.update(chapter)
+
+    assert chapter.read_text() == text
 
 
 def test_examples_share_their_names_and_are_compared(tmp_path: Path) -> None:

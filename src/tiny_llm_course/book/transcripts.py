@@ -8,8 +8,8 @@ r"""Console transcripts that a check runs again, and examples in Python.
 
 `solution` says what lies in the learner's folder: "starter", "reference", or a known
 mistake of the day, such as "eps-outside-the-root"; elsewhere than in the chapter of its
-day, it is CHAPTER#MISTAKE. Lines must come out as written, but
-for "..." in a line, which stands for anything, and "..." alone, for any lines.
+day, it is CHAPTER#MISTAKE. Lines must come out as written, but for "..." in a line,
+which stands for anything, and "..." alone, for any lines.
 
 Blocks of kind `pycon` run as Python types them, with `tiny_llm` being the reference.
 """
@@ -36,13 +36,18 @@ from tiny_llm_course.book.markdown import Block, blocks
 from tiny_llm_course.book.teaching import day_of
 from tiny_llm_course.book.typed import scripts
 from tiny_llm_course.checks import call
-from tiny_llm_course.places import CHAPTERS, REFERENCE, ROOT, TESTS, Checkout
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import REFERENCE, ROOT, TESTS, Checkout
 from tiny_llm_course.specimens import Specimen, misconceptions
 
 _INDENTED = re.compile(r"^ +`{3,}(?:pycon|\{transcript\})", re.MULTILINE)
 
 TIMEOUT_S = 300
 WIDTH = 88
+
+
+class CannotRun(ValueError):
+    """A transcript names a solution or a command that does not exist."""
 
 
 class TranscriptDirective(SphinxDirective):
@@ -96,12 +101,18 @@ def update(chapter: Path) -> bool:
 
     Returns:
         Whether there was one.
+
+    Raises:
+        CourseError: A transcript cannot be run.
     """
     before = chapter.read_text(encoding="utf-8")
     lines = before.split("\n")
     for block in reversed(list(blocks(before))):
         if block.kind == "{transcript}":
-            told = "\n".join(_told(chapter.stem, block)).split("\n")
+            try:
+                told = "\n".join(_told(chapter.stem, block)).split("\n")
+            except CannotRun as error:
+                raise CourseError(f"{chapter.name}:{block.line}: {error}") from error
             lines[block.line - 1 : block.line - 1 + len(block.body)] = told
     text = "\n".join(lines)
     chapter.write_text(text, encoding="utf-8")
@@ -126,9 +137,13 @@ def _outcomes(chapter: str, block: Block) -> Iterator[tuple[Command, str]]:
 
 def _verify_transcript(chapter: str, block: Block) -> Iterator[str]:
     """Run one transcript, and yield what comes out differently."""
-    for command, printed in _outcomes(chapter, block):
-        if not matches(command.output, printed):
-            yield f"$ {command.line}\nexpected:\n{command.output}\ngot:\n{printed}"
+    try:
+        for command, printed in _outcomes(chapter, block):
+            if not matches(command.output, printed):
+                expected = f"expected:\n{command.output}\ngot:\n{printed}"
+                yield f"$ {command.line}\n{expected}"
+    except CannotRun as error:
+        yield str(error)
 
 
 def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
@@ -140,11 +155,10 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
         solution: "starter", "reference" or the name of a known mistake.
 
     Raises:
-        ValueError: There is no such solution.
+        CannotRun: There is no such solution.
     """
     checkout = Checkout(root)
     shutil.copytree(REFERENCE, checkout.reference)
-    shutil.copytree(CHAPTERS, checkout.chapters)
     shutil.copy(ROOT / "pyproject.toml", root)
     checkout.tests.mkdir()
     for path in TESTS.glob("test_week_*.py"):
@@ -160,16 +174,16 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     return checkout
 
 
-def _mistake(chapter: str, name: str) -> Specimen:
+def _mistake(chapter: str, solution: str) -> Specimen:
     """Find a known mistake by its name, or by its chapter and name."""
-    chapter, name = name.split("#") if "#" in name else (chapter, name)
-    day = day_of(chapter)
+    other, _, name = solution.rpartition("#")
+    day = day_of(other or chapter)
     for task in day.tasks if day else ():
         for specimen in misconceptions(task.address):
             if specimen.name.replace("_", "-") == name:
                 return specimen
-    raise ValueError(
-        f":solution: expected starter, reference or a known mistake, got {name!r}"
+    raise CannotRun(
+        f":solution: expected starter, reference or a known mistake, got {solution!r}"
     )
 
 
@@ -189,14 +203,25 @@ def run(line: str, checkout: Checkout) -> str:
     """Run a command as a learner would, and return what they see.
 
     Raises:
-        ValueError: It is not one of the commands of the course.
+        CannotRun: It is not one of the commands of the course.
     """
-    words = shlex.split(line)
-    function = scripts().get(words[2]) if words[:2] == ["pdm", "run"] else None
-    if function is None:
-        raise ValueError(f"expected `pdm run` and a command of the course, got {line}")
-    ran = _python([*call(function), *words[3:]], checkout)
+    ran = _python(_called(line), checkout)
     return "\n".join(one.rstrip() for one in ran.stdout.strip("\n").splitlines())
+
+
+def _called(line: str) -> list[str]:
+    """Return what Python is given to run a command."""
+    try:
+        words = shlex.split(line)
+    except ValueError:  # a quotation mark is left open
+        words = []
+    match words:
+        case ["pdm", "run", name, *arguments] if name in scripts():
+            return [*call(scripts()[name]), *arguments]
+        case _:
+            raise CannotRun(
+                f"expected `pdm run` and a command of the course, got {line!r}"
+            )
 
 
 def matches(expected: str, got: str) -> bool:
