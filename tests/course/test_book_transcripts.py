@@ -1,10 +1,11 @@
 """What the check of the book runs again, and what it says when that comes out."""
 
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
-from tiny_llm_course.book import transcripts, typed
+from tiny_llm_course.book import checking, transcripts, typed
 from tiny_llm_course.book.markdown import blocks
 from tiny_llm_course.errors import CourseError
 
@@ -152,6 +153,9 @@ def test_dots_stand_for_anything(expected: str, got: str, *, same: bool) -> None
         ("pdm run tset", "there is no command tset"),
         ("pdm run hint --weak 1", "--weak"),
         ("pdm run hint --week", "requires an argument"),
+        ("pdm run skip ...", "unexpected extra argument"),
+        ('pdm run main --prompt "What', "quotation mark closed"),
+        ("pdm run # the model", "expected a command"),
     ],
 )
 def test_a_command_that_would_be_refused_is_found(
@@ -160,6 +164,32 @@ def test_a_command_that_would_be_refused_is_found(
     found = typed.refusal(line)
 
     assert found is None if refusal is None else refusal in (found or "")
+
+
+@pytest.mark.parametrize("shown", ["`{}`", "{}", "   {}", "$ {}", "   $ {}"])
+def test_a_command_is_found_however_it_is_shown(shown: str, tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"Type:\n\n{shown.format('pdm run tset')}\n")
+
+    assert list(typed.verify(page)) == [
+        "README.md:3: pdm run tset: there is no command tset"
+    ]
+
+
+def test_the_check_reads_what_stands_beside_the_book(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("`pdm run skip ...`\n")
+    built = CompletedProcess([], 0, "")
+    monkeypatch.setattr(checking.building, "build", lambda **_: built)
+    monkeypatch.setattr(checking.building, "BUILT", tmp_path / "site")
+    monkeypatch.setattr(checking, "chapters", list)
+    monkeypatch.setattr(typed, "PAGES", [page])
+
+    (complaint,) = checking.complaints()
+
+    assert complaint.startswith("README.md:1: pdm run skip ...: Got unexpected")
 
 
 def test_blocks_inside_a_fence_of_colons_are_found() -> None:

@@ -18,7 +18,8 @@ def complaints() -> list[str]:
         found.append(built.stdout)
     for chapter in chapters():
         found += prose.verify(chapter)
-        found += typed.verify(chapter)
+    for page in (*chapters(), *typed.PAGES):
+        found += typed.verify(page)
     # Each transcript waits for processes of its own, so threads are all it takes.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for untrue in threads.map(list, map(transcripts.verify, chapters())):

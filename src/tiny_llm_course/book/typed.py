@@ -1,4 +1,4 @@
-"""The commands that a chapter tells the reader to type: do they exist, as written?"""
+"""The commands that a page tells the reader to type: do they exist, as written?"""
 
 import importlib
 import re
@@ -13,22 +13,28 @@ import click
 
 from tiny_llm_course.places import ROOT
 
-_SHOWN = re.compile(r"(?:^|`)(?:\$ )?(pdm run [^`\n]+)", re.MULTILINE)
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+"""What is read before the book is opened."""
+
+_SHOWN = re.compile(r"(?:^ *|`)(?:\$ )?(pdm run [^`\n]+)", re.MULTILINE)
 
 
-def verify(chapter: Path) -> Iterator[str]:
+def verify(page: Path) -> Iterator[str]:
     """Yield the commands of the course that would be refused, with file and line."""
-    text = chapter.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     for shown in _SHOWN.finditer(text):
         complaint = refusal(shown[1])
         if complaint:
             line = text.count("\n", 0, shown.start(1)) + 1
-            yield f"{chapter.name}:{line}: {shown[1]}: {complaint}"
+            yield f"{page.name}:{line}: {shown[1]}: {complaint}"
 
 
 def refusal(line: str) -> str | None:
     """Return why a command is refused. None if it is not; it is not run."""
-    _, _, name, *arguments = shlex.split(line, comments=True)
+    try:
+        _, _, name, *arguments = shlex.split(line, comments=True)
+    except ValueError:
+        return "expected a command, with every quotation mark closed"
     function = scripts().get(name)
     if function is None:
         installed = shutil.which(name, path=str(Path(sys.executable).parent))
