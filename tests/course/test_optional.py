@@ -62,6 +62,14 @@ def test_next_leads_to_one_only_when_asked(pdm_run: Run) -> None:
     assert "Next: week 1, day 4, task 3: The norm family" in asked
 
 
+def test_a_day_is_skipped_without_them(pdm_run: Run) -> None:
+    pdm_run("skip --week 1 --day 4")
+
+    shown = pdm_run("progress --week 1 --day 4").stdout.splitlines()
+    (norms,) = [line for line in shown if NORMS.label in line]
+    assert norms.endswith("not started")
+
+
 def test_progress_shows_them_and_does_not_count_them(pdm_run: Run) -> None:
     shown = pdm_run("progress").stdout
 

@@ -24,6 +24,8 @@ from tiny_llm_course.workbook.saving import write
 def command(week: int | None, day: int | None, task: int | None) -> int:
     """Put in the course's solution of a task or of a day, so that later days work.
 
+    Without --task, the optional tasks of the day are left alone.
+
     What is replaced is copied first. `pdm run reset` puts the stub back.
     """
     chosen = select_tasks(week, day, task)
