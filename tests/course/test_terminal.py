@@ -1,11 +1,16 @@
 """Every misuse of a command is one line on stderr and exit code 2."""
 
+import subprocess
+import sys
+
 import click
 import pytest
 from click.testing import CliRunner
 
+from tiny_llm_course.book.typed import scripts
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.machine.libraries import pdm_install
 
 
 @click.command(name="probe", cls=CourseCommand)
@@ -35,6 +40,39 @@ def test_a_misuse_is_one_line_and_exit_code_2(arguments: list[str], said: str) -
     result = CliRunner().invoke(probe, arguments)
 
     assert (result.exit_code, result.stderr, result.stdout) == (2, said, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "missing"),
+    [
+        ("book", ["--check"], ["spylls"]),
+        ("book", [], ["sphinx", "furo"]),
+        ("test-book", [], ["pytest", "playwright"]),
+        ("lab", ["norm-eps", "--quick"], ["matplotlib"]),
+        ("lab", ["ablate"], ["torch", "transformers"]),
+        ("train-checkpoint", ["--quick"], ["torch"]),
+    ],
+)
+def test_packages_that_are_missing_are_named_with_what_brings_them(
+    command: str, arguments: list[str], missing: list[str]
+) -> None:
+    """`pdm install --prod` brings what the model needs, and no more."""
+    module, _, function = scripts()[command].partition(":")
+    hidden = f"import sys; sys.modules |= dict.fromkeys({missing})"
+    code = f"{hidden}; from {module} import {function}; {function}()"
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        f"{command}: needs packages that are missing ({', '.join(missing)}); "
+        f"run `{pdm_install()}`, without --prod\n"
+    )
 
 
 def test_the_number_that_a_command_returns_is_its_exit_code() -> None:

@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterable
 import click
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.errors import CourseError
+from tiny_llm_course.commands.terminal import CourseCommand, need
+
+PACKAGES = (
+    *("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton"),
+    *("sphinx_autobuild", "quickjs", "matplotlib", "spylls", "pytest", "torch"),
+)
+"""What the book is made with; the last two are behind its numbers."""
 
 
 @click.command("book", cls=CourseCommand)
@@ -27,11 +32,9 @@ def command(*, page: str, port: int, no_open: bool, mode: str | None) -> int:
     With --check: build it from nothing, with every warning an error, run everything
     it shows as run, and check spelling and numbers. Exit code 1 if something is wrong.
     """
-    try:
-        from tiny_llm_course.book import checking, serving
-        from tiny_llm_course.book import links as leaving
-    except ModuleNotFoundError as error:
-        raise CourseError(say("book.commands.missing", name=error.name)) from error
+    need(*PACKAGES)
+    from tiny_llm_course.book import checking, serving
+    from tiny_llm_course.book import links as leaving
 
     match mode:
         case "check":

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
@@ -40,6 +40,7 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
 
     Ctrl-C stops it; the same command goes on where it was.
     """
+    need("matplotlib", "torch", "transformers")
     from tiny_llm_course.labs import ablate, norm_activations, norm_eps
     from tiny_llm_course.labs.experiment import begin, run
 

@@ -1,11 +1,14 @@
 """What every command shares: how it starts and how it fails."""
 
 import sys
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.machine.libraries import pdm_install
 
 
 class CourseCommand(click.Command):
@@ -33,6 +36,21 @@ class CourseCommand(click.Command):
         """Say what is wrong in one line on stderr, and leave with exit code 2."""
         print(f"{self.name}: {one_line(message)}", file=sys.stderr)
         sys.exit(2)
+
+
+def need(*packages: str) -> None:
+    """Make sure that packages are here which `pdm install --prod` does not bring.
+
+    Args:
+        *packages: As they are imported.
+
+    Raises:
+        CourseError: Some are not installed.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        names = ", ".join(missing)
+        raise CourseError(say("commands.needs", names=names, command=pdm_install()))
 
 
 def one_line(message: str) -> str:

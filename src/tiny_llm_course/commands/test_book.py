@@ -5,7 +5,8 @@ import sys
 
 import click
 
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands import book
+from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.places import ROOT
 
 
@@ -19,6 +20,7 @@ def command(pytest_args: tuple[str, ...]) -> int:
     It needs Chromium or Chrome, and skips everything where there is none. What is
     typed after `--` goes to pytest.
     """
+    need(*book.PACKAGES, "playwright", "axe_playwright_python")
     arguments = [argument for argument in pytest_args if argument != "--"]
     return subprocess.call(
         [sys.executable, "-m", "pytest", "-q", "-rs", "tests/book", *arguments],

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands.terminal import CourseCommand, need
 
 if TYPE_CHECKING:
     from tiny_llm_course.labs.train_checkpoint import Progress, Show
@@ -44,6 +44,7 @@ def command(
     Ctrl-C stops the training; the same command continues it. Where PyTorch sees a
     GPU it is used.
     """
+    need("torch", "transformers")
     from tiny_llm_course.checkpoint import EMBEDDED
     from tiny_llm_course.labs.checkpoint_files import install
     from tiny_llm_course.labs.recipe import QUICK, Recipe
