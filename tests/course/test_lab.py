@@ -60,16 +60,21 @@ def test_a_lab_that_was_stopped_goes_on(tmp_path: Path) -> None:
     interrupted = Interrupted(reference.folder, reference.package)
     folder = tmp_path / "results"
     begin(norm_eps.LAB, interrupted, folder, "pdm run lab norm-eps", quick=True)
-    arguments = (norm_eps.LAB, interrupted, folder, lambda *_: None)
+    shown: list[int] = []
+    arguments = (norm_eps.LAB, interrupted, folder, lambda *now: shown.append(now[0]))
 
     with pytest.raises(KeyboardInterrupt):
         run(*arguments, quick=True)
     kept = rows(tmp_path)
-    run(*arguments, quick=True)
+    shown.clear()
+    finished = run(*arguments, quick=True)
 
+    num_cases = len(norm_eps.cases(quick=True))
     assert len(kept) == 2 * 4
     assert rows(tmp_path)[: len(kept)] == kept
-    assert len(measured) == 1 + len(norm_eps.cases(quick=True))
+    assert len(finished) == len(rows(tmp_path))
+    assert len(measured) == 1 + num_cases
+    assert shown == list(range(4, num_cases + 1))
 
 
 def test_cases_side_by_side_give_the_same_rows(lab: Run, tmp_path: Path) -> None:
