@@ -7,8 +7,10 @@ import pytest
 
 from tiny_llm_course.labs import ablate
 from tiny_llm_course.labs.kept import Row
+from tiny_llm_course.places import RESULTS
 
 BASELINE, NO_NORM = ablate.arms()[:2]
+RATES = ablate.LEARNING_RATES
 
 
 def row(arm: ablate.Arm, rate: float, seed: int, loss: float) -> Row:
@@ -42,25 +44,39 @@ def test_arms_differ_from_the_baseline_in_one_factor() -> None:
     assert len(ablate.arms()) == 1 + 3 + 1 + 6 + 2 + 1
 
 
-def test_every_arm_gets_the_same_rates_and_seeds() -> None:
-    budgets = {
-        (case["learning_rate"], case["seed"]) for case in ablate.cases(quick=False)
-    }
+def test_every_arm_is_swept_and_its_best_rate_repeated() -> None:
+    best = {arm: RATES[place % 3] for place, arm in enumerate(ablate.arms())}
+    rows = [row(arm, rate, 0, abs(rate - best[arm])) for arm in best for rate in RATES]
 
-    assert len(budgets) == 9
-    assert len(ablate.cases(quick=False)) == 9 * len(ablate.arms())
+    begun, going, ended = (ablate.cases(False, part) for part in ([], rows[:-1], rows))
+
+    assert begun == going == ended[: len(rows)]
+    assert begun == [{key: one[key] for key in ablate.LAB.keys} for one in rows]
+    assert ended[len(rows) :] == [
+        {**asdict(arm), "learning_rate": best[arm], "seed": seed}
+        for seed in (1, 2)
+        for arm in best
+    ]
 
 
-def test_quick_cases_are_some_of_all() -> None:
+def test_quick_trainings_are_some_of_the_committed_ones() -> None:
     """So that a quick run can be compared with the committed rows."""
-    everything = ablate.cases(quick=False)
+    committed = ablate.LAB.kept(RESULTS)
+    keys = {committed.key(row) for row in committed.read()}
 
-    assert all(case in everything for case in ablate.cases(quick=True))
+    assert keys >= {committed.key(case) for case in ablate.cases(quick=True)}
 
 
-def test_an_arm_is_judged_by_its_best_rate_over_all_seeds() -> None:
-    """The least loss of all belongs to a rate that is worse on average."""
-    rows = sweep(BASELINE, {0.003: (2.0, 2.1), 0.01: (1.5, 1.7), 0.03: (1.4, 9.0)})
+def test_quick_trainings_are_the_best_and_the_worst() -> None:
+    found = ablate.results(ablate.LAB.kept(RESULTS).read())
+    others = [one for one in found if one.arm.factor != "positions"]
+    ranked = sorted(others, key=lambda result: result.loss)
+
+    assert {arm for arm, _ in ablate.EXTREMES} == {ranked[0].arm, ranked[-1].arm}
+
+
+def test_an_arm_is_judged_at_the_rate_that_was_best_for_the_first_seed() -> None:
+    rows = sweep(BASELINE, {0.003: (2.0,), 0.01: (1.5, 1.7), 0.03: (1.6,)})
 
     (result,) = ablate.results(rows)
 
@@ -71,7 +87,7 @@ def test_an_arm_is_judged_by_its_best_rate_over_all_seeds() -> None:
 
 
 def test_a_training_that_ended_in_nan_is_not_the_best() -> None:
-    rows = sweep(BASELINE, {0.003: (2.0, 2.1), 0.01: (math.nan, math.nan)})
+    rows = sweep(BASELINE, {0.003: (2.0,), 0.01: (math.nan,)})
 
     (result,) = ablate.results(rows)
 

@@ -1,8 +1,8 @@
 """What each choice in a transformer is worth: one is changed at a time.
 
-Every arm is trained on as many tokens, at each of the same learning rates, from the
-same seeds; arms with one seed see the same text in the same order. An arm is judged by
-its best learning rate.
+Every arm is trained on as many tokens, first from one seed at each of the same learning
+rates, then from two more seeds at the rate that was best for it. With one seed, all
+arms see the same text in the same order.
 """
 
 import math
@@ -63,6 +63,10 @@ class Arm:
         return replace(Design(), **changed)
 
 
+EXTREMES = ((Arm("norm", "none"), 0.003), (Arm("norm", "LayerNorm"), 0.01))
+"""The worst and the best of the committed run, with their learning rates."""
+
+
 def arms() -> list[Arm]:
     """Return the baseline, and what differs from it in one factor."""
     usual = asdict(Design())
@@ -77,15 +81,25 @@ def arms() -> list[Arm]:
     ]
 
 
-def cases(quick: bool) -> list[Row]:
-    """Return every arm with every learning rate and seed, one seed after the other."""
-    del quick
-    return [
-        {**asdict(arm), "learning_rate": rate, "seed": seed}
-        for seed in SEEDS
-        for arm in arms()
-        for rate in LEARNING_RATES
+def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
+    """Return the sweep of every arm, and once that is done, the other seeds."""
+    if quick:
+        return [_case(*extreme, SEEDS[0]) for extreme in EXTREMES]
+    sweep = [_case(arm, rate, SEEDS[0]) for arm in arms() for rate in LEARNING_RATES]
+    first = results([row for row in rows if row["seed"] == SEEDS[0]])
+    if len(rows) < len(sweep):
+        return sweep
+    repeats = [
+        _case(result.arm, result.learning_rate, seed)
+        for seed in SEEDS[1:]
+        for result in first
     ]
+    return [*sweep, *repeats]
+
+
+def _case(arm: Arm, rate: float, seed: int) -> Row:
+    """Describe one training."""
+    return {**asdict(arm), "learning_rate": rate, "seed": seed}
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -105,9 +119,12 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     }
 
 
-def about(solution: Solution, num_cases: int) -> Mapping[str, Value]:
+def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
     """Measure how fast training is here, and say how long it will take."""
     speed = training_speed(solution)
+    num_cases = len(arms()) * (len(LEARNING_RATES) + len(SEEDS) - 1)
+    if quick:
+        num_cases = len(cases(quick))
     tokens = num_cases * STEPS * BATCH_SIZE * SIZE.context
     seconds = tokens / float(speed["mlx_tokens_per_s"]) / num_processes(LAB)
     return {**speed, "tokens": tokens, "expected_hours": round(seconds / 3600, 1)}
@@ -119,7 +136,7 @@ class Result:
 
     Attributes:
         arm: Which one.
-        learning_rate: The one with the least held-out loss, over all seeds.
+        learning_rate: The one with the least held-out loss from the first seed.
         losses: With that, a held-out loss for each seed.
         parameters: Number of trained numbers.
     """
@@ -166,7 +183,7 @@ def results(rows: Sequence[Row]) -> list[Result]:
             for rate in sorted({float(row["learning_rate"]) for row in own})
         }
         if by_rate:
-            best = min(by_rate, key=lambda rate: _mean(by_rate[rate].values()))
+            best = min(by_rate, key=lambda rate: _rank(by_rate[rate][SEEDS[0]]))
             parameters = int(own[0]["parameters"])
             found.append(Result(arm, best, by_rate[best], parameters))
     return found
@@ -230,10 +247,9 @@ def _key(arm: Arm) -> tuple[str, str]:
     return arm.factor, arm.choice
 
 
-def _mean(losses: Iterable[float]) -> float:
-    """Average; a training that has ended in NaN is worse than any other."""
-    average = mean(losses)
-    return math.inf if math.isnan(average) else average
+def _rank(loss: float) -> float:
+    """Put a training that has ended in NaN behind all others."""
+    return math.inf if math.isnan(loss) else loss
 
 
 LAB = Lab(

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Show = Callable[[int, int, str], None]
 
 
-def _nothing(solution: Solution, num_cases: int) -> Mapping[str, Value]:
+def _nothing(solution: Solution, quick: bool) -> Mapping[str, Value]:
     """Have nothing to say before the first case."""
-    del solution, num_cases
+    del solution, quick
     return {}
 
 
@@ -38,12 +38,13 @@ class Lab:
         question: What it finds out, in a sentence.
         keys: The columns that tell the cases apart.
         columns: The columns that are measured.
-        cases: Returns the cases, all of them or a few that show the same.
+        cases: Returns the cases, all of them or a few that show the same. What is
+            measured so far may decide about more: it is asked until there are none.
         measure: Returns the rows of one case, on the solution under test.
         summary: Boils the rows down to the table on the screen.
         draw: Makes the figure.
         about: Returns what is to be known of this machine, and is kept beside the rows.
-            Is told how many cases are to come.
+            Is told whether the run is a quick one.
         in_parallel: Whether cases may run side by side: not where time is measured.
     """
 
@@ -51,11 +52,11 @@ class Lab:
     question: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
-    cases: Callable[[bool], Sequence[Row]]
+    cases: Callable[[bool, Sequence[Row]], Sequence[Row]]
     measure: Callable[[Row, Solution], Iterable[Row]]
     summary: Callable[[Sequence[Row]], Sequence[Row]]
     draw: Callable[[Sequence[Row]], "Figure"]
-    about: Callable[[Solution, int], Mapping[str, Value]] = _nothing
+    about: Callable[[Solution, bool], Mapping[str, Value]] = _nothing
     in_parallel: bool = False
 
     def kept(self, folder: Path) -> Kept:
@@ -86,9 +87,7 @@ def begin(
         CourseError: The folder holds what another command has measured.
     """
     kept = lab.kept(folder)
-    return kept.about(command) or kept.describe(
-        command, lab.about(solution, len(lab.cases(quick)))
-    )
+    return kept.about(command) or kept.describe(command, lab.about(solution, quick))
 
 
 def run(
@@ -107,20 +106,27 @@ def run(
         CourseError: The folder holds a file of that name that is not of this lab.
     """
     kept = lab.kept(folder)
-    cases = lab.cases(quick)
-    done = {kept.key(row) for row in kept.read()}
-    missing = [case for case in cases if kept.key(case) not in done]
-    with _measuring(lab, solution, missing) as measured:
-        for number in range(len(missing)):
-            case = ", ".join(map(str, missing[number].values()))
-            show(len(cases) - len(missing) + number, len(cases), case)
-            kept.append(next(measured))
-    show(len(cases), len(cases), "")
+    while missing := _missing(lab, kept, quick):
+        num_done = len({kept.key(row) for row in kept.read()})
+        num_cases = num_done + len(missing)
+        with _measuring(lab, solution, missing) as measured:
+            for number, case in enumerate(missing):
+                words = ", ".join(map(str, case.values()))
+                show(num_done + number, num_cases, words)
+                kept.append(next(measured))
+        show(num_cases, num_cases, "")
     rows = kept.read()
     figure = lab.draw(rows)
     for kind in ("svg", "png"):
         figure.savefig(folder / f"{lab.name}.{kind}", dpi=160)
     return rows
+
+
+def _missing(lab: Lab, kept: Kept, quick: bool) -> list[Row]:
+    """Return the cases that are not measured yet."""
+    rows = kept.read()
+    done = {kept.key(row) for row in rows}
+    return [case for case in lab.cases(quick, rows) if kept.key(case) not in done]
 
 
 def num_processes(lab: Lab) -> int:

@@ -40,8 +40,9 @@ BUDGET = Budget(steps=100, learning_rate=0.003, seed=0)
 SHOWN_STEPS = (0, 1, 3, 10, 20, 30, 40, 60, 80, 100)
 
 
-def cases(quick: bool) -> list[Row]:
+def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
     """Return every norm with both feed-forward layers, or the extremes of one."""
+    del rows
     return [
         {"feed_forward": feed_forward, "norm": norm, "place": place}
         for feed_forward in (FEED_FORWARDS[:1] if quick else FEED_FORWARDS)
