@@ -13,7 +13,7 @@ from rich.table import Table
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.solution import load_solution
 
-LABS = ("norm-eps", "ablate")
+LABS = ("norm-eps", "norm-speed", "ablate")
 
 WIDTH = 120
 """Of a table in a file or a pipe, in characters."""
@@ -40,8 +40,10 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     """
     from tiny_llm_course.labs import ablate, norm_eps
     from tiny_llm_course.labs.experiment import begin, run
+    from tiny_llm_course.labs.norm_speed import lab as norm_speed
 
-    lab = {"norm-eps": norm_eps.LAB, "ablate": ablate.LAB}[name]
+    labs = (norm_eps.LAB, norm_speed.LAB, ablate.LAB)
+    lab = next(lab for lab in labs if lab.name == name)
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
     found = load_solution(solution)
     about = begin(lab, found, folder, typed(name, solution, quick=quick), quick=quick)
@@ -61,7 +63,11 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         rows = run(lab, found, folder, show, quick=quick)
     click.echo(f"\n{lab.question}\n")
     width = None if sys.stdout.isatty() else WIDTH
-    Console(width=width).print(table_of(lab.summary(rows), about))
+    screen = Console(width=width)
+    screen.print(table_of(lab.summary(rows), about))
+    if claims := lab.claims(rows):
+        click.echo("\nWhat others say, and what was measured here\n")
+        screen.print(table_of(claims, {}))
     click.echo(f"\nrows and figure: {folder}")
     return 0
 

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 Show = Callable[[int, int, str], None]
 
 
+def _no_rows(rows: Sequence[Row]) -> Sequence[Row]:
+    """Know of nobody who says anything about it."""
+    del rows
+    return ()
+
+
 def _nothing(solution: Solution, num_cases: int) -> Mapping[str, Value]:
     """Have nothing to say before the first case."""
     del solution, num_cases
@@ -44,6 +50,7 @@ class Lab:
         draw: Makes the figure.
         about: Returns what is to be known of this machine, and is kept beside the rows.
             Is told how many cases are to come.
+        claims: Returns a second table: what others say, beside what the rows say.
         in_parallel: Whether cases may run side by side: not where time is measured.
     """
 
@@ -56,6 +63,7 @@ class Lab:
     summary: Callable[[Sequence[Row]], Sequence[Row]]
     draw: Callable[[Sequence[Row]], "Figure"]
     about: Callable[[Solution, int], Mapping[str, Value]] = _nothing
+    claims: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
     in_parallel: bool = False
 
     def kept(self, folder: Path) -> Kept:
