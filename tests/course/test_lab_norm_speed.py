@@ -2,6 +2,7 @@
 
 import csv
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import mlx.core as mx
@@ -31,6 +32,7 @@ from tiny_llm_course.labs.norm_speed.contest import (
     MLX,
     RMS,
     TORCH,
+    TRAINING,
     Case,
     Entrant,
     moved_bytes,
@@ -110,6 +112,23 @@ def test_cases_that_were_measured_are_not_measured_again(tmp_path: Path) -> None
     assert len(kept) == 3 + 3 + 4
     assert rows(tmp_path)[: len(kept)] == kept
     assert len(rows(tmp_path)) == NUM_QUICK_ROWS
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("form", ["hand-written", "compiled"])
+@pytest.mark.parametrize(("direction", "copies"), [(BOTH, 1), (TRAINING, 3)])
+def test_a_whole_model_goes_back_and_trains(
+    form: str, direction: str, copies: int
+) -> None:
+    """Adam remembers two numbers for each weight, and they are held, too."""
+    case = asdict(Case("model", MLX, form, "float32", 8, direction))
+
+    rms, layer = lab.measure(case, REF)
+
+    weights = 32 * 8 + 2 * (4 * 8 * 8 + 3 * 8 * 22) + 5 * 8
+    assert float(rms["held_bytes"]) == pytest.approx(4 * copies * weights, abs=16)
+    assert float(layer["held_bytes"]) > float(rms["held_bytes"])
+    assert float(rms["peak_bytes"]) > 0
 
 
 def test_every_claim_is_measured_by_the_full_lab() -> None:
