@@ -22,7 +22,7 @@ def draw(lab: Lab) -> Figure:
 
 
 def eps_of_tiny() -> dict[str, Any]:
-    """Return what the largest eps makes of the smallest vectors, and where float16 ends."""
+    """Return what eps makes of the smallest vectors, and where float16 ends."""
     rows = rows_of(norm_eps.LAB)
     smallest = min(norm_eps.SIZES)
     sizes = {

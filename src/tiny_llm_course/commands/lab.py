@@ -15,7 +15,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
-LABS = ("norm-eps", "norm-activations", "ablate")
+LABS = ("norm-eps", "norm-speed", "norm-activations", "ablate")
 
 WIDTH = 120
 """Of a table in a file or a pipe, in characters."""
@@ -43,9 +43,10 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     need("matplotlib", "torch", "transformers")
     from tiny_llm_course.labs import ablate, norm_activations, norm_eps
     from tiny_llm_course.labs.experiment import begin, run
+    from tiny_llm_course.labs.norm_speed import lab as norm_speed
 
-    labs = (norm_eps.LAB, norm_activations.LAB, ablate.LAB)
-    lab = {lab.name: lab for lab in labs}[name]
+    labs = (norm_eps.LAB, norm_speed.LAB, norm_activations.LAB, ablate.LAB)
+    lab = next(lab for lab in labs if lab.name == name)
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
     found = load_solution(solution)
     typed = as_typed(name, solution, quick=quick)
@@ -64,7 +65,13 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         raise CourseError(f"{error}; `--solution ref` runs ours") from error
     click.echo(f"\n{lab.question}\n")
     width = None if sys.stdout.isatty() else WIDTH
-    Console(width=width).print(table_of(lab.summary(rows), about))
+    screen = Console(width=width)
+    screen.print(table_of(lab.summary(rows), about))
+    if claims := lab.claims(rows):
+        click.echo("\nWhat others say, and what was measured here\n")
+        screen.print(table_of(claims, {}))
+    for note in lab.notes:
+        screen.print(f"\n{note}", highlight=False)
     click.echo(f"\nrows and figure: {folder}")
     return 0
 

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 Show = Callable[[int, int, str], None]
 
 
+def _no_rows(rows: Sequence[Row]) -> Sequence[Row]:
+    """Know of nobody who says anything about it."""
+    del rows
+    return ()
+
+
 def _nothing(solution: Solution, quick: bool) -> Mapping[str, Value]:
     """Have nothing to say before the first case."""
     del solution, quick
@@ -45,6 +51,8 @@ class Lab:
         draw: Makes the figure.
         about: Returns what is to be known of this machine, and is kept beside the rows.
             Is told whether the run is a quick one.
+        claims: Returns a second table: what others say, beside what the rows say.
+        notes: How to read the tables, in sentences.
         in_parallel: Whether cases may run side by side: not where time is measured.
     """
 
@@ -57,6 +65,8 @@ class Lab:
     summary: Callable[[Sequence[Row]], Sequence[Row]]
     draw: Callable[[Sequence[Row]], "Figure"]
     about: Callable[[Solution, bool], Mapping[str, Value]] = _nothing
+    claims: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
+    notes: tuple[str, ...] = ()
     in_parallel: bool = False
 
     def kept(self, folder: Path) -> Kept:

@@ -1,0 +1,1 @@
+"""How fast RMSNorm is beside LayerNorm, and what others say about it."""
