@@ -69,10 +69,10 @@ def test_quick_trainings_are_some_of_the_committed_ones() -> None:
 
 def test_quick_trainings_are_the_best_and_the_worst() -> None:
     found = ablate.results(ablate.LAB.kept(RESULTS).read())
-    others = [one for one in found if one.arm.factor != "positions"]
-    ranked = sorted(others, key=lambda result: result.loss)
+    ranked = sorted(found, key=lambda result: result.loss)
 
-    assert {arm for arm, _ in ablate.EXTREMES} == {ranked[0].arm, ranked[-1].arm}
+    extremes = [found[0], ranked[0], ranked[-2], ranked[-1]]
+    assert tuple((one.arm, one.learning_rate) for one in extremes) == ablate.EXTREMES
 
 
 def test_an_arm_is_judged_at_the_rate_that_was_best_for_the_first_seed() -> None:

@@ -7,7 +7,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
+from tiny_llm_course.labs import ablate, norm_activations, norm_eps
+from tiny_llm_course.labs.norm_speed import lab as norm_speed
 
+from . import experiments
 from .activations import draw_activations, tabulated_activations
 from .feed_forward_family import family_by_hand
 from .float16 import half_precision
@@ -33,6 +36,10 @@ def numbers() -> Mapping[str, Any]:
         **mlp_by_hand(),
         **widths(),
         **family_by_hand(),
+        **experiments.eps_of_tiny(),
+        **experiments.depth(),
+        **experiments.speed(),
+        **experiments.ablation(),
     }
 
 
@@ -45,7 +52,16 @@ def drawings() -> Mapping[str, Figure]:
             "where-the-norm-stands": draw_placement(),
             "activations": draw_activations(),
             "two-ways": draw_two_ways(),
+            "lab-eps": experiments.draw(norm_eps.LAB),
+            "lab-depth": experiments.draw(norm_activations.LAB),
+            "lab-speed": experiments.draw(norm_speed.LAB),
+            "lab-ablation": experiments.draw(ablate.LAB),
         }
+
+
+def tables() -> Mapping[str, Any]:
+    """Return what the labs of the course have found."""
+    return experiments.tables()
 
 
 def data() -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """What the labs of the course have measured: read from `book/results`."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,9 @@ from matplotlib.figure import Figure
 from tiny_llm_course.labs import ablate, norm_activations, norm_eps
 from tiny_llm_course.labs.experiment import Lab
 from tiny_llm_course.labs.kept import Row
+from tiny_llm_course.labs.norm_speed import claims, contest
+from tiny_llm_course.labs.norm_speed import lab as norm_speed
+from tiny_llm_course.labs.norm_speed import results as speeds
 from tiny_llm_course.places import RESULTS
 
 
@@ -65,38 +69,79 @@ def depth() -> dict[str, Any]:
         rows, {"feed_forward": "SwiGLU", "norm": "none", "place": "pre"}, 0
     )
     finite = [value for value in gated.values("standard_deviation") if value < 1e38]
+    post, pre = (
+        numbers[f"depth_{name}_LayerNorm_0"]["last"] for name in ("post", "pre")
+    )
     return {
         **numbers,
+        "depth_last_ratio": post / pre,
+        "depth_root": math.sqrt(norm_activations.SIZE.num_layers),
         "gated_last_finite": finite[-1],
         "gated_overflow_layer": len(finite),
     }
 
 
+def speed() -> dict[str, Any]:
+    """Return how many times as long LayerNorm takes as RMSNorm, form by form."""
+    found = speeds.results(rows_of(norm_speed.LAB))
+    numbers: dict[str, Any] = {}
+    for (library, form, dtype, direction), own in speeds.by_form(found, "norm"):
+        if dtype == claims.DTYPE:
+            place = f"{library}_{form}_{direction}".lower()
+            name = "".join(c if c.isalnum() else "_" for c in place)
+            ratio = speeds.across([one.times_first(contest.LAYER) for one in own])
+            numbers[name] = {"ratio": ratio.middle, "inverse": 1 / ratio.middle}
+    return {"speed": numbers}
+
+
 def ablation() -> dict[str, Any]:
-    """Return the loss of every arm, and how it differs from the baseline's."""
-    found = ablate.results(rows_of(ablate.LAB))
+    """Return the loss of every arm, and how far it is behind the baseline."""
+    baseline, *others = ablate.results(rows_of(ablate.LAB))
+    untied = next(one for one in others if one.arm.factor == "embeddings")
+    saved = untied.parameters - baseline.parameters
+    layer_norm = next(one for one in others if one.arm.choice == "LayerNorm")
+    ungated = next(one for one in others if one.arm.choice == "GELU")
     return {
         "ablate": {
-            result.arm.choice.replace("-", "_"): {
-                "loss": result.loss,
-                "spread": result.spread,
+            one.arm.choice: {
+                "loss": one.loss,
+                "spread": one.spread,
+                "gap": one.loss - baseline.loss,
             }
-            for result in found
-            if result.arm.factor != ablate.BASELINE
+            for one in others
         }
-        | {"baseline": {"loss": found[0].loss, "spread": found[0].spread}},
+        | {"baseline": {"loss": baseline.loss, "spread": baseline.spread}},
+        "gelu_lead": baseline.loss - ungated.loss,
+        "layer_lead": baseline.loss - layer_norm.loss,
+        "untied_lead": baseline.loss - untied.loss,
+        "ablate_spread": max(
+            one.spread for one in (baseline, *others) if one.arm.choice != "none"
+        ),
+        "ablate_saved": saved,
+        "ablate_saved_bytes": 4 * saved,
+        "ablate_saved_percent": 100 * saved / untied.parameters,
+        "ablate_tokens": ablate.STEPS * ablate.BATCH_SIZE * ablate.SIZE.context,
+        "ablate_parameters": baseline.parameters,
+        "ablate_trainings": len(rows_of(ablate.LAB)),
+        "ablate_about": ablate.LAB.kept(RESULTS).about("pdm run lab ablate"),
     }
 
 
-def ablation_table() -> Sequence[Sequence[str]]:
-    """Return a row for each arm of the comparison."""
-    return [
-        [
-            str(line["choice"]) if line["factor"] != ablate.BASELINE else "baseline",
-            str(line["held-out loss"]),
-            str(line["against baseline"]),
-            str(line["learning rate"]),
-            str(line["parameters"]),
-        ]
-        for line in ablate.summary(rows_of(ablate.LAB))
-    ]
+def tables() -> dict[str, Sequence[Sequence[str]]]:
+    """Return what the labs print, in the columns of the chapter."""
+    return {
+        "lab-claims": [
+            [str(cell) for cell in line.values()]
+            for line in claims.beside_measurement(rows_of(norm_speed.LAB))
+        ],
+        "lab-ablation": [
+            [
+                "" if line["factor"] == ablate.BASELINE else str(line["factor"]),
+                str(line["choice"]),
+                str(line["held-out loss"]),
+                str(line["against baseline"]),
+                str(line["learning rate"]),
+            ]
+            for line in ablate.summary(rows_of(ablate.LAB))
+        ],
+    }

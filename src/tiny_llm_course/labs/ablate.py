@@ -63,10 +63,6 @@ class Arm:
         return replace(Design(), **changed)
 
 
-EXTREMES = ((Arm("norm", "none"), 0.003), (Arm("norm", "LayerNorm"), 0.01))
-"""The worst and the best of the committed run, with their learning rates."""
-
-
 def arms() -> list[Arm]:
     """Return the baseline, and what differs from it in one factor."""
     usual = asdict(Design())
@@ -79,6 +75,15 @@ def arms() -> list[Arm]:
             if choice != usual[factor]
         ),
     ]
+
+
+EXTREMES = (
+    (arms()[0], 0.01),
+    (Arm("feed_forward", "GELU"), 0.01),
+    (Arm("positions", "none"), 0.01),
+    (Arm("norm", "none"), 0.003),
+)
+"""The baseline, the best and the two worst of `book/results`, at their best rates."""
 
 
 def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
