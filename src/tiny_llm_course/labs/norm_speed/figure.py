@@ -26,7 +26,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         [result for result in found if result.case.direction in directions]
         for directions in ((FORWARD,), (BOTH, TRAINING))
     )
-    figure = Figure(figsize=(5, 8), layout="constrained")
+    figure = Figure(figsize=(5, 9), layout="constrained")
     above, middle, below = figure.subplots(3, 1)
     _draw_ratios(above, forward)
     above.set(title="forward", ylabel="LayerNorm / RMSNorm, time")
@@ -99,7 +99,7 @@ def _place(
         for place, result in enumerate(group):
             offset = (place + 0.5) / len(group) - 0.5
             point(result, number + SPREAD * offset)
-    axes.set_xticks(range(len(groups)), list(groups), fontsize=7)
+    axes.set_xticks(range(len(groups)), list(groups), rotation=35, ha="right")
     axes.set_xlim(-0.6, len(groups) - 0.4)
 
 
@@ -107,9 +107,9 @@ def _name(result: Result) -> str:
     """Name a group of cases below the axis."""
     case = result.case
     if case.part == "norm":
-        return f"{case.library}\n{case.form}"
+        return f"{case.library}, {case.form}"
     what = "training" if case.direction == TRAINING else "model"
-    return f"{what},\n{case.form}"
+    return f"{what}, {case.form}"
 
 
 def _legend() -> list[Line2D]:
