@@ -118,4 +118,6 @@ def test_an_arm_is_compared_seed_by_seed(
 def test_the_edge_of_the_sweep_is_told() -> None:
     rows = sweep(BASELINE, {0.01: (1.5,), 0.03: (1.4,)})
 
-    assert ablate.summary(rows)[0]["learning rate"] == "0.03 (edge)"
+    (line,) = ablate.summary(rows)
+    assert line["learning rate"] == "0.03 (edge)"
+    assert line["held-out loss"] == "1.400"

@@ -158,8 +158,8 @@ class Result:
 
     @property
     def spread(self) -> float:
-        """Compute the standard deviation over the seeds; of one seed, there is none."""
-        return stdev(self.losses.values()) if len(self.losses) > 1 else math.nan
+        """Compute the standard deviation over the seeds, two at least."""
+        return stdev(self.losses.values())
 
     @property
     def is_at_edge(self) -> bool:
@@ -205,7 +205,8 @@ def summary(rows: Sequence[Row]) -> list[Row]:
             "learning rate": f"{result.learning_rate:g}"
             + (" (edge)" if result.is_at_edge else ""),
             "seeds": len(result.losses),
-            "held-out loss": f"{result.loss:.3f} ± {result.spread:.3f}",
+            "held-out loss": f"{result.loss:.3f}"
+            + (f" ± {result.spread:.3f}" if len(result.losses) > 1 else ""),
             "against baseline": difference(result, baseline),
             "parameters": f"{result.parameters:,}",
             "float32 bytes": f"{4 * result.parameters:,}",
