@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from tiny_llm_course.labs import ablate
+from tiny_llm_course.labs import ablate, training_speed
 from tiny_llm_course.labs.small_model import (
     Design,
     Size,
@@ -25,6 +25,7 @@ from tiny_llm_course.labs.small_training import (
     text_rows,
     train,
 )
+from tiny_llm_course.machine.finding import Finding
 from tiny_llm_course.solution import load_solution
 
 REFERENCE = load_solution("ref")
@@ -161,6 +162,16 @@ def test_training_lowers_the_loss_and_repeats() -> None:
 
     assert first[-1] < first[0] - 1
     assert losses() == first
+
+
+def test_a_slow_blas_is_told_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Finding("BLAS", "note", "MLX's own", "slow", "sudo apt-get install x")
+    monkeypatch.setattr(training_speed, "check_blas", lambda: found)
+
+    assert training_speed.blas_here() == {
+        "warning": f"{training_speed.SLOW}; sudo apt-get install x",
+        "blas": "MLX's own",
+    }
 
 
 def test_the_rate_rises_and_falls() -> None:

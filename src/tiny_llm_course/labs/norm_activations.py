@@ -6,7 +6,7 @@ backward. What stands at step 0 is a model with random weights.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mlx.core as mx
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.labs import small_training
 from tiny_llm_course.labs.experiment import Lab
-from tiny_llm_course.labs.kept import Row
+from tiny_llm_course.labs.kept import Row, Value
 from tiny_llm_course.labs.small_model import (
     Design,
     SmallModel,
@@ -24,6 +24,7 @@ from tiny_llm_course.labs.small_model import (
     new_weights,
 )
 from tiny_llm_course.labs.small_training import BATCH_SIZE, Budget, next_token_loss
+from tiny_llm_course.labs.training_speed import blas_here
 from tiny_llm_course.solution import Solution
 
 SIZE = replace(small_training.SIZE, num_layers=12)
@@ -114,6 +115,12 @@ class Looks:
     def _loss(self, weights: Weights) -> mx.array:
         """Compute the loss of these weights."""
         return next_token_loss(self._model(weights), self.batch)
+
+
+def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
+    """Say whether training is slow here."""
+    del solution, quick
+    return blas_here()
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
@@ -249,5 +256,6 @@ LAB = Lab(
     measure,
     summary,
     draw,
+    about,
     in_parallel=True,
 )

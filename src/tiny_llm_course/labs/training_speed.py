@@ -57,15 +57,19 @@ def training_speed(solution: Solution) -> dict[str, Value]:
     speeds = {
         name: TOKENS_PER_STEP / median(times[1:]) for name, times in times_s.items()
     }
-    blas = check_blas()
-    warning = {"warning": f"{SLOW}; {blas.remedy}"} if blas.remedy else {}
     return {
-        **warning,
-        "blas": blas.found,
+        **blas_here(),
         "mlx_tokens_per_s": round(speeds["MLX"]),
         "torch_tokens_per_s": round(speeds["PyTorch"]),
         "mlx_over_torch": round(speeds["MLX"] / speeds["PyTorch"], 2),
     }
+
+
+def blas_here() -> dict[str, Value]:
+    """Name the BLAS that MLX uses on the CPU, and warn of a slow one."""
+    blas = check_blas()
+    warning = {"warning": f"{SLOW}; {blas.remedy}"} if blas.remedy else {}
+    return {**warning, "blas": blas.found}
 
 
 def _mlx_step(solution: Solution) -> Callable[[], None]:
