@@ -28,6 +28,7 @@ def numbers() -> dict[str, Any]:
         "call": call,
         "block": _folded(call["Qwen2TransformerBlock"]),
         "batch_norm": _folded(call["BatchNorm"]),
+        "matmul": _folded(call["quantized_matmul"]),
         "dtype": {name: _limits(name) for name in BITS},
         "square": _first_overflow(),
         "allowed": int(ALLOWED_UNITS),
