@@ -122,6 +122,9 @@ class QuantizedWeights:
 
         Args:
             layer: Quantised. Nothing of it is copied.
+
+        Raises:
+            ValueError: Its format is one without biases, such as "mxfp4".
         """
         todo("week 2, day 3, task 3")
 

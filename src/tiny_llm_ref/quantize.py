@@ -170,7 +170,14 @@ class QuantizedWeights:
 
         Args:
             layer: Quantised. Nothing of it is copied.
+
+        Raises:
+            ValueError: Its format is one without biases, such as "mxfp4".
         """
+        if layer.biases is None:
+            raise ValueError(
+                f"QuantizedWeights: expected a layer with biases, got {layer.mode!r}"
+            )
         return QuantizedWeights(
             layer.scales, layer.biases, layer.group_size, layer.bits, layer.weight
         )

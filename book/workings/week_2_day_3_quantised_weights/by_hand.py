@@ -18,9 +18,7 @@ def stored(weights: tuple[float, ...], bits: int = 4) -> dict[str, Any]:
     w = mx.array([weights])
     packed, scales, biases = quantize(w, len(weights), bits)
     shifts = range(0, 32, bits)
-    q = [
-        word >> shift & 2**bits - 1 for word in packed[0].tolist() for shift in shifts
-    ]
+    q = [word >> shift & 2**bits - 1 for word in packed[0].tolist() for shift in shifts]
     restored = dequantize(packed, scales, biases, len(weights), bits)[0].tolist()
     # A zero that comes from rounding would be written -0.00.
     errors = [

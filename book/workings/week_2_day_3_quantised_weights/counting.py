@@ -35,7 +35,7 @@ def bytes_per_weight() -> dict[str, float]:
 
 
 def qwen2_bytes() -> dict[str, float]:
-    """Count what one token of Qwen2-0.5B reads of the weights, and how long it takes."""
+    """Count what one token of Qwen2-0.5B reads, and how often memory delivers it."""
     kv_size = HIDDEN // HEADS * KV_HEADS
     layer = 2 * HIDDEN**2 + 2 * kv_size * HIDDEN + 3 * INTERMEDIATE * HIDDEN
     in_matrices = LAYERS * layer + VOCABULARY * HIDDEN

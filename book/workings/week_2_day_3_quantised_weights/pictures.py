@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.diagrams import bare, blank, cell, words
+from tiny_llm_course.book.diagrams import blank, cell, words
 from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES
 
 from .by_hand import ROW, stored
@@ -28,7 +28,8 @@ def draw_grid() -> Figure:
         words(axes, (before, 0.9), f"{before:g}", size=7.5)
     words(axes, (-0.8, -0.8), "the bias: exact", color=SERIES[0], size=8, ha="left")
     words(axes, (0, -0.8), "zero: exact", color=SERIES[0], size=8)
-    words(axes, (0.7, -0.8), "one step each: the scale", color=MUTED, size=8, ha="right")
+    look = {"color": MUTED, "size": 8, "ha": "right"}
+    words(axes, (0.7, -0.8), "one step each: the scale", **look)
     return figure
 
 
@@ -62,12 +63,12 @@ def draw_groups() -> Figure:
         for group in range(4):
             colour = SERIES[group]
             for place in range(4):
-                look = {"side": 0.8, "ec": PAPER, "lw": 0.6}
-                cell(axes, (4.2 * group + place, y), (colour, 0.35), **look)
+                corner = (4.2 * group + place, y)
+                cell(axes, corner, (colour, 0.35), side=0.8, ec=PAPER, lw=0.6)
             middle = 4.2 * group + 1.9
             if row == 0:
                 words(axes, (middle, 2.75), f"group {group}", color=colour, size=8)
-    words(axes, (8.2, -0.7), "one scale and one bias for each run of one colour", size=8)
+    words(axes, (8.2, -0.7), "one scale and one bias for each run of four", size=8)
     return figure
 
 
@@ -82,8 +83,10 @@ def draw_errors() -> Figure:
         up = [one["divergence"] for one in found]
         axes.plot(across, up, "o-", color=colour, ms=4)
         middle = (across[1], up[1])
-        label = {"xytext": (9, 5), "textcoords": "offset points"}
-        axes.annotate(f"{bits} bits", middle, color=colour, **label)
+        away = (9, 5)
+        axes.annotate(
+            f"{bits} bits", middle, away, textcoords="offset points", color=colour
+        )
     axes.set(xlabel="bits for each weight, scale and bias included", yscale="log")
     axes.set_ylabel("divergence from the dense model")
     axes.set_xlim(2, 9.5)

@@ -106,7 +106,11 @@ def costs() -> dict[str, Any]:
 def _measured(dense: Sequence[mx.array], group_size: int, bits: int) -> dict[str, Any]:
     """Quantise all matrices of the model, the table of the tokens among them."""
     model = mlx_model(sizes(), weights())
-    nn.quantize(model, class_predicate=lambda _, layer: _settings(layer, group_size, bits))
+
+    def settings(_: str, layer: nn.Module) -> dict[str, int] | bool:
+        return _settings(layer, group_size, bits)
+
+    nn.quantize(model, class_predicate=settings)
     other = _log_probabilities(Qwen2ModelWeek1(model))
     loss = _loss(other)
     return {

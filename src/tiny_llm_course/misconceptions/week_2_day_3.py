@@ -327,8 +327,8 @@ def scales_taken_in_turns(
 def weights_left_in_float32(
     packed: Array, scales: Array, biases: Array, group_size: int, bits: int
 ) -> Array:
-    wide = [one.astype(mx.float32) for one in (scales, biases)]
-    return dequantize(packed, *wide, group_size, bits)
+    wide_scales, wide_biases = scales.astype(mx.float32), biases.astype(mx.float32)
+    return dequantize(packed, wide_scales, wide_biases, group_size, bits)
 
 
 @specimen(2, symbol=DEQUANTIZE)

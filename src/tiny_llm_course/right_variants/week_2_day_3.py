@@ -176,8 +176,8 @@ def product_in_float32(  # noqa: PLR0913, PLR0917 - the course's public names fi
     b: Array,
     transpose_b: bool = False,
 ) -> Array:
-    wide = [one.astype(mx.float32) for one in (scales, biases)]
-    w = dequantize(b, *wide, group_size, bits)
+    wide_scales, wide_biases = scales.astype(mx.float32), biases.astype(mx.float32)
+    w = dequantize(b, wide_scales, wide_biases, group_size, bits)
     y = a.astype(mx.float32) @ (w.swapaxes(-1, -2) if transpose_b else w)
     return y.astype(a.dtype)
 
@@ -214,8 +214,7 @@ def product_of_the_library(  # noqa: PLR0913, PLR0917 - the course's names fix t
     b: Array,
     transpose_b: bool = False,
 ) -> Array:
-    settings = {"transpose": transpose_b, "group_size": group_size, "bits": bits}
-    return mx.quantized_matmul(a, b, scales, biases, **settings)
+    return mx.quantized_matmul(a, b, scales, biases, transpose_b, group_size, bits)
 
 
 @specimen(3, symbol=WEIGHTS)
