@@ -29,6 +29,7 @@ def numbers() -> dict[str, Any]:
         "block": _folded(call["Qwen2TransformerBlock"]),
         "batch_norm": _folded(call["BatchNorm"]),
         "bytes_per_token": _without_module_of_dtype(call["bytes_per_token"]),
+        "matmul": _folded(call["quantized_matmul"]),
         "dtype": {name: _limits(name) for name in BITS},
         "square": _first_overflow(),
         "allowed": int(ALLOWED_UNITS),

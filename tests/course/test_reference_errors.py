@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import mlx.core as mx
 import pytest
+from mlx import nn
 
 from tiny_llm_course.grading.architecture import (
     Architecture,
@@ -29,6 +30,7 @@ from tiny_llm_ref.generate import simple_generate
 from tiny_llm_ref.layer_norm import RMSNorm
 from tiny_llm_ref.norms import BatchNorm, GroupNorm, LayerNorm, PartialRMSNorm
 from tiny_llm_ref.positional_encoding import RoPE, sinusoidal_positions
+from tiny_llm_ref.quantize import QuantizedWeights, quantize
 from tiny_llm_ref.qwen2_week1 import (
     Qwen2MLP,
     Qwen2ModelWeek1,
@@ -209,6 +211,16 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: make_sampler(1, None, -1),
         "make_sampler: expected a top_k of 0 or more, got -1",
+    ),
+    (
+        lambda: quantize(zeros(2, 96), 64, 4),
+        "quantize: expected rows of a multiple of 64 weights, got shape (2, 96)",
+    ),
+    (
+        lambda: QuantizedWeights.from_mlx_layer(
+            nn.QuantizedLinear(64, 2, group_size=32, bits=4, mode="mxfp4")
+        ),
+        "QuantizedWeights: expected a layer with biases, got 'mxfp4'",
     ),
 ]
 
