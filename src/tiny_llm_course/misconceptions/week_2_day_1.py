@@ -49,7 +49,7 @@ class _Joined(TinyKvCache):
     ) -> Fetched:
         self.held = [
             mx.concatenate([old, new], axis=self.axis)
-            for old, new in zip(self.held, (key, value), strict=True)
+            for old, new in zip(self.held, (key, value), strict=False)
         ] or [key, value]
         self.offset += key.shape[2]
         return self.held[0], self.held[1], self.offset, mask
@@ -110,7 +110,7 @@ class new_before_old(_Joined):
     ) -> Fetched:
         self.held = [
             mx.concatenate([new, old], axis=2)
-            for old, new in zip(self.held, (key, value), strict=True)
+            for old, new in zip(self.held, (key, value), strict=False)
         ] or [key, value]
         self.offset += key.shape[2]
         return self.held[0], self.held[1], self.offset, mask
@@ -242,9 +242,14 @@ class one_memory_for_all_caches(_Joined):
 
     def __init__(self) -> None:
         super().__init__()
-        for other in self.alive:
-            self.held = other.held
+        self.memory: list[mx.array] = next((one.memory for one in self.alive), [])
         self.alive.add(self)
+
+    def update_and_fetch(self, *args: Any, **named: Any) -> Fetched:  # noqa: ANN401
+        self.held = self.memory[:]
+        fetched = super().update_and_fetch(*args, **named)
+        self.memory[:] = self.held
+        return fetched
 
 
 @specimen(1, symbol=CACHE)
