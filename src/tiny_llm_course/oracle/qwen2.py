@@ -101,11 +101,13 @@ def model_in_pieces(
     ids: mx.array, weights: Weights, sizes: Architecture, pieces: Sequence[int]
 ) -> Truth:
     """Run `Qwen2ForCausalLM` with its cache on pieces of B x S token ids."""
-    network = _loaded(modeling_qwen2.Qwen2ForCausalLM(_config(sizes)), weights)
+    network = modeling_qwen2.Qwen2ForCausalLM(_config(sizes))
+    rotary = network.model.rotary_emb
+    network = _loaded(network, weights)
     cache, outputs = DynamicCache(), list[torch.Tensor]()
     for one in _slices(pieces):
         rotation = _rotation(one, sizes)
-        network.model.rotary_emb.forward = lambda *_, it=rotation, **__: it
+        rotary.forward = lambda *_, it=rotation, **__: it
         outputs.append(network(exact(ids[:, one]), past_key_values=cache).logits)
     dtype = weights["model.norm.weight"].dtype
     return layer_truth(torch.cat(outputs, dim=1), sizes.intermediate_size, dtype)

@@ -57,8 +57,9 @@ class in_steps_of_256:
             )
         self.keys[..., start : self.offset, :] = key
         self.values[..., start : self.offset, :] = value
-        held = (one[..., : self.offset, :] for one in (self.keys, self.values))
-        return *held, self.offset, mask
+        keys = self.keys[..., : self.offset, :]
+        values = self.values[..., : self.offset, :]
+        return keys, values, self.offset, mask
 
     def spare(self, new: mx.array) -> mx.array:
         B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas
