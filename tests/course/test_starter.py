@@ -291,7 +291,9 @@ def test_days_turn_green_one_by_one(tmp_path: Path) -> None:
     """A learner who writes what the reference has sees each day done, and no other."""
     folder, stages = STARTER, list[Path]()
     for day in DAYS:
-        folder = shutil.copytree(folder, tmp_path / f"{day.week}_{day.number}_done")
+        folder = shutil.copytree(
+            folder, tmp_path / f"week_{day.week}_day_{day.number}_done"
+        )
         for symbol in sorted({name for task in day.tasks for name in task.symbols}):
             fill_in(folder, symbol)
         stages.append(folder)
