@@ -1,10 +1,11 @@
 """The Qwen2 model with a memory: each token is computed once, and never again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
+from mlx import nn
 
 from tiny_llm_course import todo
 
@@ -14,7 +15,9 @@ from .embedding import Embedding
 from .kv_cache import Mask, TinyKvCache
 from .layer_norm import RMSNorm
 from .positional_encoding import RoPE
-from .quantize import dequantize_linear
+from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
+
+Weight = TypeVar("Weight", mx.array, QuantizedWeights)
 
 
 class Qwen2MultiHeadAttention:
@@ -53,10 +56,10 @@ class Qwen2MultiHeadAttention:
         hidden_size: int,
         num_heads: int,
         num_kv_heads: int,
-        wq: Float[mx.array, "HD E"],
-        wk: Float[mx.array, "HkvD E"],
-        wv: Float[mx.array, "HkvD E"],
-        wo: Float[mx.array, "E HD"],
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
@@ -107,9 +110,9 @@ class Qwen2MLP:
         self,
         dim: int,
         hidden_dim: int,
-        w_gate: Float[mx.array, "I E"],
-        w_up: Float[mx.array, "I E"],
-        w_down: Float[mx.array, "E I"],
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
     ) -> None:
         todo("week 2, day 1, task 2")
 
@@ -162,16 +165,16 @@ class Qwen2TransformerBlock:
         hidden_size: int,
         intermediate_size: int,
         rms_norm_eps: float,
-        wq: Float[mx.array, "HD E"],
-        wk: Float[mx.array, "HkvD E"],
-        wv: Float[mx.array, "HkvD E"],
-        wo: Float[mx.array, "E HD"],
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
-        w_gate: Float[mx.array, "I E"],
-        w_up: Float[mx.array, "I E"],
-        w_down: Float[mx.array, "E I"],
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
         w_input_layernorm: Float[mx.array, " E"],
         w_post_attention_layernorm: Float[mx.array, " E"],
         max_seq_len: int = 32768,
@@ -205,7 +208,8 @@ class Qwen2ModelWeek2:
 
     Args:
         mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            dequantised where they are quantised.
+            packed where they are quantised. Only the table of the embedding, of which
+            rows are looked up, is dequantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
 
     Raises:

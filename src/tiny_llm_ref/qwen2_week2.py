@@ -1,10 +1,11 @@
 """The Qwen2 model with a memory: each token is computed once, and never again."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
+from mlx import nn
 
 from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
@@ -12,7 +13,9 @@ from .embedding import Embedding
 from .kv_cache import Mask, TinyKvCache
 from .layer_norm import RMSNorm
 from .positional_encoding import RoPE
-from .quantize import dequantize_linear
+from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
+
+Weight = TypeVar("Weight", mx.array, QuantizedWeights)
 
 
 class Qwen2MultiHeadAttention:
@@ -51,10 +54,10 @@ class Qwen2MultiHeadAttention:
         hidden_size: int,
         num_heads: int,
         num_kv_heads: int,
-        wq: Float[mx.array, "HD E"],
-        wk: Float[mx.array, "HkvD E"],
-        wv: Float[mx.array, "HkvD E"],
-        wo: Float[mx.array, "E HD"],
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
@@ -133,9 +136,9 @@ class Qwen2MLP:
         self,
         dim: int,
         hidden_dim: int,
-        w_gate: Float[mx.array, "I E"],
-        w_up: Float[mx.array, "I E"],
-        w_down: Float[mx.array, "E I"],
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
     ) -> None:
         self.w_gate = _checked("w_gate", w_gate, (hidden_dim, dim))
         self.w_up = _checked("w_up", w_up, (hidden_dim, dim))
@@ -191,16 +194,16 @@ class Qwen2TransformerBlock:
         hidden_size: int,
         intermediate_size: int,
         rms_norm_eps: float,
-        wq: Float[mx.array, "HD E"],
-        wk: Float[mx.array, "HkvD E"],
-        wv: Float[mx.array, "HkvD E"],
-        wo: Float[mx.array, "E HD"],
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
-        w_gate: Float[mx.array, "I E"],
-        w_up: Float[mx.array, "I E"],
-        w_down: Float[mx.array, "E I"],
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
         w_input_layernorm: Float[mx.array, " E"],
         w_post_attention_layernorm: Float[mx.array, " E"],
         max_seq_len: int = 32768,
@@ -253,7 +256,8 @@ class Qwen2ModelWeek2:
 
     Args:
         mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            dequantised where they are quantised.
+            packed where they are quantised. Only the table of the embedding, of which
+            rows are looked up, is dequantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
 
     Raises:
@@ -286,8 +290,8 @@ class Qwen2ModelWeek2:
         self.num_hidden_layers = len(weights.layers)
         self.layers = [_load_block(args, layer) for layer in weights.layers]
         self.norm = RMSNorm(args.hidden_size, weights.norm.weight, args.rms_norm_eps)
-        self.w_lm_head = (
-            None if args.tie_word_embeddings else dequantize_linear(mlx_model.lm_head)
+        self.w_lm_head = _stored(
+            weights.embed_tokens if args.tie_word_embeddings else mlx_model.lm_head
         )
 
     def __call__(
@@ -318,10 +322,7 @@ class Qwen2ModelWeek2:
         x = self.embedding(inputs)
         for layer, own_cache in zip(self.layers, cache, strict=True):
             x = layer(x, offset, own_cache, mask="causal")
-        x = self.norm(x)
-        if self.w_lm_head is None:
-            return self.embedding.as_linear(x)
-        return _product(x, self.w_lm_head)
+        return _product(self.norm(x), self.w_lm_head)
 
 
 def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
@@ -333,16 +334,16 @@ def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
         hidden_size=args.hidden_size,
         intermediate_size=args.intermediate_size,
         rms_norm_eps=args.rms_norm_eps,
-        wq=dequantize_linear(attention.q_proj),
-        wk=dequantize_linear(attention.k_proj),
-        wv=dequantize_linear(attention.v_proj),
-        wo=dequantize_linear(attention.o_proj),
+        wq=_stored(attention.q_proj),
+        wk=_stored(attention.k_proj),
+        wv=_stored(attention.v_proj),
+        wo=_stored(attention.o_proj),
         bq=attention.q_proj.bias,
         bk=attention.k_proj.bias,
         bv=attention.v_proj.bias,
-        w_gate=dequantize_linear(mlp.gate_proj),
-        w_up=dequantize_linear(mlp.up_proj),
-        w_down=dequantize_linear(mlp.down_proj),
+        w_gate=_stored(mlp.gate_proj),
+        w_up=_stored(mlp.up_proj),
+        w_down=_stored(mlp.down_proj),
         w_input_layernorm=layer.input_layernorm.weight,
         w_post_attention_layernorm=layer.post_attention_layernorm.weight,
         max_seq_len=args.max_position_embeddings,
@@ -350,16 +351,33 @@ def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
     )
 
 
-def _checked(name: str, weight: mx.array, shape: tuple[int, ...]) -> mx.array:
+def _stored(
+    mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
+) -> Float[mx.array, "O I"] | QuantizedWeights:
+    """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
+    if isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
+        return QuantizedWeights.from_mlx_layer(mlx_layer)
+    return mlx_layer.weight
+
+
+def _checked(name: str, weight: Weight, shape: tuple[int, ...]) -> Weight:
     """Return `weight`, once its shape is known to be right."""
-    if weight.shape != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {weight.shape}")
+    if (got := _shape(weight)) != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {got}")
     return weight
+
+
+def _shape(weight: mx.array | QuantizedWeights) -> tuple[int, ...]:
+    """Return the shape of a weight, of the dense one if it is packed."""
+    if isinstance(weight, QuantizedWeights):
+        num_outputs, num_words = weight.weight.shape
+        return num_outputs, num_words * 32 // weight.bits
+    return weight.shape
 
 
 def _project(
     x: Float[mx.array, "B L E"],
-    weight: Float[mx.array, "HD E"],
+    weight: Float[mx.array, "HD E"] | QuantizedWeights,
     bias: Float[mx.array, " HD"],
     num_heads: int,
 ) -> Float[mx.array, "B L H D"]:
@@ -369,8 +387,10 @@ def _project(
 
 def _product(
     x: Float[mx.array, "*N I"],
-    weight: Float[mx.array, "O I"],
+    weight: Float[mx.array, "O I"] | QuantizedWeights,
     bias: Float[mx.array, " O"] | None = None,
 ) -> Float[mx.array, "*N O"]:
     """Multiply by a weight: the one place that all products of the model go through."""
+    if isinstance(weight, QuantizedWeights):
+        return quantized_linear(x, weight, bias)
     return linear(x, weight, bias)

@@ -11,7 +11,11 @@ from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_gro
 from tiny_llm_ref.basics import linear
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from tiny_llm_ref.positional_encoding import RoPE
-from tiny_llm_ref.quantize import dequantize_linear
+from tiny_llm_ref.quantize import (
+    QuantizedWeights,
+    dequantize_linear,
+    quantized_linear,
+)
 from tiny_llm_ref.qwen2_week2 import (
     Qwen2MLP,
     Qwen2ModelWeek2,
@@ -466,8 +470,8 @@ class _Model(Qwen2ModelWeek2):
         return offset, cache[number], "causal"
 
     def head(self, x: mx.array) -> mx.array:
-        if self.w_lm_head is None:
-            return self.embedding.as_linear(x)
+        if isinstance(self.w_lm_head, QuantizedWeights):
+            return quantized_linear(x, self.w_lm_head)
         return linear(x, self.w_lm_head)
 
 
@@ -550,7 +554,7 @@ class theta_not_read(_Model):
 class head_always_tied(_Model):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
-        self.w_lm_head = None
+        self.w_lm_head = self.embedding.weight
 
 
 @specimen(3, symbol=MODEL)

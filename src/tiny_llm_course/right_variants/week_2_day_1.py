@@ -12,6 +12,7 @@ from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
 from tiny_llm_ref.basics import linear
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
+from tiny_llm_ref.quantize import QuantizedWeights
 from tiny_llm_ref.qwen2_week2 import (
     Qwen2MLP,
     Qwen2ModelWeek2,
@@ -284,8 +285,7 @@ class mask_only_for_several(Qwen2ModelWeek2):
         offset = cache[0].offset
         for number in range(self.num_hidden_layers):
             x = self.layers[number](x, offset, cache[number], mask)
-        w_head = self.embedding.weight if self.w_lm_head is None else self.w_lm_head
-        return linear(self.norm(x), w_head)
+        return linear(self.norm(x), _dense(self.w_lm_head))
 
 
 @specimen(3, symbol=MODEL)
@@ -297,8 +297,32 @@ class mask_as_an_array(Qwen2ModelWeek2):
         mask = causal_mask(length, offset + length, x.dtype)
         for layer, own in zip(self.layers, cache, strict=True):
             x = layer(x, offset, own, mask)
-        w_head = self.embedding.weight if self.w_lm_head is None else self.w_lm_head
-        return linear(self.norm(x), w_head)
+        return linear(self.norm(x), _dense(self.w_lm_head))
+
+
+@specimen(3, symbol=MODEL)
+class unpacked_when_loaded(Qwen2ModelWeek2):
+    def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
+        super().__init__(mlx_model)
+        self.w_lm_head = _dense(self.w_lm_head)
+        for layer in self.layers:
+            for part in (layer.attention, layer.mlp):
+                for name, weight in vars(part).items():
+                    if isinstance(weight, QuantizedWeights):
+                        setattr(part, name, _dense(weight))
+
+
+def _dense(weight: mx.array | QuantizedWeights) -> mx.array:
+    """Unpack a weight, if it is packed."""
+    if isinstance(weight, QuantizedWeights):
+        return mx.dequantize(
+            weight.weight,
+            weight.scales,
+            weight.biases,
+            group_size=weight.group_size,
+            bits=weight.bits,
+        )
+    return weight
 
 
 @specimen(4, symbol=GENERATE)
