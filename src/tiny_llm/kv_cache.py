@@ -43,9 +43,6 @@ class TinyKvCache(ABC):
         """
 
 
-"""Places in the first buffers, so that the first tokens do not move at once."""
-
-
 class TinyKvFullCache(TinyKvCache):
     """Remember every token, in arrays that have room to spare.
 
