@@ -41,7 +41,6 @@ class TinyKvCache(ABC):
             The keys and the values of all S tokens, the number S, and the mask to
             attend with.
         """
-"""Places in the first buffers, so that the first tokens do not move at once."""
 
 
 class TinyKvFullCache(TinyKvCache):

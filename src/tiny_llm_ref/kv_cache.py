@@ -41,10 +41,6 @@ class TinyKvCache(ABC):
         """
 
 
-_SMALLEST_CAPACITY = 16
-"""Places in the first buffers, so that the first tokens do not move at once."""
-
-
 class TinyKvFullCache(TinyKvCache):
     """Remember every token, in arrays that have room to spare.
 
@@ -108,7 +104,8 @@ def _with_room(
     """
     B, H, _, D = new.shape  # noqa: N806 - the axes as in the shapes
     if buffer is None:
-        return mx.zeros((B, H, max(num_places, _SMALLEST_CAPACITY), D), new.dtype)
+        # At least 16, so that the first tokens of a short text do not move at once.
+        return mx.zeros((B, H, max(num_places, 16), D), new.dtype)
     capacity = buffer.shape[2]
     if num_places <= capacity:
         return buffer

@@ -15,7 +15,7 @@ from .layer_norm import RMSNorm
 from .positional_encoding import RoPE
 from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
 
-Weight = TypeVar("Weight", mx.array, QuantizedWeights)
+Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
 
 
 class Qwen2MultiHeadAttention:

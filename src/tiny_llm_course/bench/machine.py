@@ -94,8 +94,7 @@ def shortest(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure, and print JSON."""
-    import tiny_llm_course  # noqa: F401 - loads the BLAS before MLX does
-    import mlx.core as mx  # isort: skip
+    import mlx.core as mx
 
     is_cpu = mx.default_device() == mx.cpu
     num_threads = int(os.environ.get("OMP_NUM_THREADS", "2"))

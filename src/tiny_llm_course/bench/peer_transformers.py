@@ -33,7 +33,8 @@ class TransformersEngine:
             network = Qwen2ForCausalLM.from_pretrained(EMBEDDED, dtype=self._dtype)
         else:
             config = Qwen2Config.from_dict(config_of(model))
-            network = Qwen2ForCausalLM(config).to(self._dtype)
+            network = Qwen2ForCausalLM(config)
+            torch.nn.Module.to(network, self._dtype)
         self._model = network.eval()
         self.stored = Stored(dtype, dtype)
 
@@ -64,8 +65,8 @@ class TransformersEngine:
         cache = DynamicCache(config=config)
         if num_tokens:
             head_dim = config.hidden_size // config.num_attention_heads
-            shape = (1, config.num_key_value_heads, num_tokens, head_dim)
-            seen = torch.randn(shape, dtype=self._dtype)
+            num_heads = config.num_key_value_heads or config.num_attention_heads
+            seen = torch.randn(1, num_heads, num_tokens, head_dim, dtype=self._dtype)
             for layer in range(config.num_hidden_layers):
                 cache.update(seen, seen, layer)
         return cache

@@ -287,7 +287,7 @@ class _Attention(Qwen2MultiHeadAttention):
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
         heads = scaled_dot_product_attention_grouped(query, keys, values, mask=mask)
-        return linear(mx.flatten(heads.swapaxes(1, 2), -2, -1), self.wo)
+        return _linear(mx.flatten(heads.swapaxes(1, 2), -2, -1), self.wo)
 
 
 @specimen(2, symbol=ATTENTION)
@@ -470,9 +470,7 @@ class _Model(Qwen2ModelWeek2):
         return offset, cache[number], "causal"
 
     def head(self, x: mx.array) -> mx.array:
-        if isinstance(self.w_lm_head, QuantizedWeights):
-            return quantized_linear(x, self.w_lm_head)
-        return linear(x, self.w_lm_head)
+        return _linear(x, self.w_lm_head)
 
 
 @specimen(3, symbol=MODEL)
@@ -562,6 +560,13 @@ class head_never_tied(_Model):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
         self.w_lm_head = dequantize_linear(mlx_model.lm_head)
+
+
+def _linear(x: mx.array, w: mx.array | QuantizedWeights) -> mx.array:
+    """Multiply by a weight, packed or not."""
+    if isinstance(w, QuantizedWeights):
+        return quantized_linear(x, w)
+    return linear(x, w)
 
 
 def _caches(model: Qwen2ModelWeek2) -> list[TinyKvFullCache]:

@@ -64,17 +64,18 @@ def num_bytes(
     from mlx_lm.models.cache import KVCache
 
     model = _model(sizes, bits, group_size, dtype)
-    total = sum(array.nbytes for _, array in tree_flatten(model.parameters()))
+    weights: dict[str, Any] = dict(tree_flatten(model.parameters()))
+    total = sum(array.nbytes for array in weights.values())
     if not sizes.tie_word_embeddings:
-        arrays = [
-            array for _, array in tree_flatten(model.model.embed_tokens.parameters())
-        ]
-        total -= sum(array.nbytes - array[:1].nbytes for array in arrays)
+        table: dict[str, Any] = dict(
+            tree_flatten(model.model.embed_tokens.parameters())
+        )
+        total -= sum(array.nbytes - array[:1].nbytes for array in table.values())
     head_dim = sizes.hidden_size // sizes.num_attention_heads
     seen = mx.zeros((1, sizes.num_key_value_heads, context, head_dim), dtype)
     for _ in range(sizes.num_hidden_layers):
-        keys, values = KVCache().update_and_fetch(seen, seen)
-        total += keys.nbytes + values.nbytes
+        cached: Any = KVCache().update_and_fetch(seen, seen)
+        total += sum(array.nbytes for array in cached)
     return total
 
 

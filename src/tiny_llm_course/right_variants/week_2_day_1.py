@@ -225,9 +225,10 @@ class heads_repeated_after_the_cache(_Attention):
 @specimen(2, symbol=MLP)
 class gate_and_up_in_one_product(Qwen2MLP):
     def __call__(self, x: mx.array) -> mx.array:
-        both = x @ mx.concatenate([self.w_gate, self.w_up]).T
+        w_both = mx.concatenate([_dense(self.w_gate), _dense(self.w_up)])
+        both = x @ w_both.T
         gate, up = mx.split(both, 2, axis=-1)
-        return (nn.silu(gate) * up) @ self.w_down.T
+        return (nn.silu(gate) * up) @ _dense(self.w_down).T
 
 
 @specimen(2, symbol=BLOCK)
