@@ -8,12 +8,12 @@ import math
 import mlx.core as mx
 import pytest
 from mlx import nn
-from mlx.utils import tree_flatten
 
 from tiny_llm_course.grading.architecture import (
     Architecture,
     Weights,
     block_weights,
+    dequantised,
     embedded,
     mlx_model,
     model_weights,
@@ -130,7 +130,7 @@ def test_task_3_model_dequantises_quantised_weights(
     model = mlx_model(sizes, model_weights(sizes, mx.float32))
     nn.quantize(model, group_size=32, bits=bits)
 
-    _assert_model(grade, model, _dequantised(model), sizes, mx.float32)
+    _assert_model(grade, model, dequantised(model), sizes, mx.float32)
 
 
 def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -> None:
@@ -192,23 +192,3 @@ def _assert_model(
     call = Call(MODEL, (ids,), build=(model,))
 
     grade.assert_close(call, qwen2.model(ids, weights, sizes), dtype)
-
-
-def _dequantised(model: nn.Module) -> Weights:
-    """Return the weights that a quantised model stands for, under their names."""
-    stored = dict(tree_flatten(model.parameters()))
-    dense = {
-        name: array
-        for name, array in stored.items()
-        if not name.endswith((".scales", ".biases"))
-    }
-    for name, module in model.named_modules():
-        if hasattr(module, "scales"):
-            dense[f"{name}.weight"] = mx.dequantize(
-                module.weight,
-                module.scales,
-                module.biases,
-                group_size=module.group_size,
-                bits=module.bits,
-            )
-    return dense

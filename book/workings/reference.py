@@ -28,6 +28,8 @@ def numbers() -> dict[str, Any]:
         "call": call,
         "block": _folded(call["Qwen2TransformerBlock"]),
         "batch_norm": _folded(call["BatchNorm"]),
+        "bytes_per_token": _without_module_of_dtype(call["bytes_per_token"]),
+        "matmul": _folded(call["quantized_matmul"]),
         "dtype": {name: _limits(name) for name in BITS},
         "square": _first_overflow(),
         "allowed": int(ALLOWED_UNITS),
@@ -51,6 +53,11 @@ def _signature(symbol: str) -> str:
         for one in found.parameters.values()
     ]
     return f"{name}{inspect.Signature(bare)}"
+
+
+def _without_module_of_dtype(call: str) -> str:
+    """Write the default dtype as a person would."""
+    return call.replace("mlx.core.", "mx.")
 
 
 def _folded(call: str) -> str:

@@ -8,6 +8,8 @@ from jaxtyping import Float, Integer
 
 from tiny_llm_course import todo
 
+from .kv_cache import TinyKvFullCache
+
 Model = Callable[[Integer[mx.array, "1 L"]], Float[mx.array, "1 L V"]]
 Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
 
@@ -38,3 +40,28 @@ def simple_generate(
         ValueError: The prompt holds no token.
     """
     todo("week 1, day 6, task 1")
+
+
+def simple_generate_with_kv_cache(
+    model: Any,  # noqa: ANN401 - a model of Week 2, of whatever solution
+    tokenizer: Any,  # noqa: ANN401 - mlx_lm has no types
+    prompt: str,
+) -> str:
+    """Continue `prompt` with the likeliest tokens, computing each token only once.
+
+    The first step shows the model the whole prompt, every later one the newest token
+    alone: what came before is in the caches. The text is printed as it grows.
+
+    Args:
+        model: Called with token ids 1 x L, the position of the first of them, and one
+            cache per layer; it returns logits 1 x L x V. Has `num_hidden_layers`.
+        tokenizer: As in `simple_generate`.
+        prompt: The text to continue.
+
+    Returns:
+        The text that was generated, without the prompt and without the end token.
+
+    Raises:
+        ValueError: The prompt holds no token.
+    """
+    todo("week 2, day 1, task 4")

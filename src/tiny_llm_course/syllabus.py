@@ -261,7 +261,7 @@ def _day(week: int, day: dict[str, Any]) -> Day:
                 day["chapter"],
                 tuple(task["symbols"]),
                 tuple(
-                    Address.parse(f"week {week}, {one}")
+                    Address.parse(one if "week" in one else f"week {week}, {one}")
                     for one in task.get("builds_on", ())
                 ),
                 tuple(task.get("library", ())),

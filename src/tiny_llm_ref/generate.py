@@ -6,6 +6,8 @@ from typing import Any
 import mlx.core as mx
 from jaxtyping import Float, Integer
 
+from .kv_cache import TinyKvFullCache
+
 Model = Callable[[Integer[mx.array, "1 L"]], Float[mx.array, "1 L V"]]
 Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
 
@@ -45,6 +47,51 @@ def simple_generate(
         if token in tokenizer.eos_token_ids:
             break
         ids.append(token)
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    print(detokenizer.last_segment, flush=True)
+    return detokenizer.text
+
+
+def simple_generate_with_kv_cache(
+    model: Any,  # noqa: ANN401 - a model of Week 2, of whatever solution
+    tokenizer: Any,  # noqa: ANN401 - mlx_lm has no types
+    prompt: str,
+) -> str:
+    """Continue `prompt` with the likeliest tokens, computing each token only once.
+
+    The first step shows the model the whole prompt, every later one the newest token
+    alone: what came before is in the caches. The text is printed as it grows.
+
+    Args:
+        model: Called with token ids 1 x L, the position of the first of them, and one
+            cache per layer; it returns logits 1 x L x V. Has `num_hidden_layers`.
+        tokenizer: As in `simple_generate`.
+        prompt: The text to continue.
+
+    Returns:
+        The text that was generated, without the prompt and without the end token.
+
+    Raises:
+        ValueError: The prompt holds no token.
+    """
+    new_ids = list(tokenizer.encode(prompt))
+    if not new_ids:
+        raise ValueError(
+            "simple_generate_with_kv_cache: expected a prompt, got an empty one"
+        )
+    caches = [TinyKvFullCache() for _ in range(model.num_hidden_layers)]
+    offset = 0
+    detokenizer = tokenizer.detokenizer
+    detokenizer.reset()
+    while True:
+        logits = model(mx.array([new_ids]), offset, caches)
+        offset += len(new_ids)
+        token = mx.argmax(logits[0, -1]).item()
+        if token in tokenizer.eos_token_ids:
+            break
+        new_ids = [token]
         detokenizer.add_token(token)
         print(detokenizer.last_segment, end="", flush=True)
     detokenizer.finalize()

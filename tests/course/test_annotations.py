@@ -66,6 +66,13 @@ CALLS: dict[str, Callable[[Callable[..., object]], object]] = {
     ),
     "feed_forward.gated_hidden_dim": lambda width: width(64.0),
     "generate.simple_generate": lambda generate: generate(None, None, "x", None),
+    "generate.simple_generate_with_kv_cache": lambda generate: generate(None, None, 3),
+    "kv_cache.TinyKvFullCache": lambda build: build().update_and_fetch(
+        zeros(1, 2, 3, 4), zeros(1, 2, 5, 4)
+    ),
+    "qwen2_week2.Qwen2MLP": lambda build: build(
+        4, 6, zeros(6, 4), zeros(6, 4), zeros(4, 6)
+    )(zeros(4)),
     "sampler.make_sampler": lambda make: make(0, None, None)(zeros(5)),
 }
 """A call of each name with one argument of a wrong rank, length or type."""

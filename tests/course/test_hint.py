@@ -11,7 +11,7 @@ from click.testing import Result
 from tiny_llm_course import catalogue
 from tiny_llm_course.catalogue import lines
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, tasks
+from tiny_llm_course.syllabus import Task, tasks, weeks
 
 Run = Callable[[str], Result]
 
@@ -111,7 +111,8 @@ def test_a_day_with_one_task_needs_no_more_numbers(pdm_run: Run) -> None:
         ),
         (
             "--week 1",
-            "hint: expected --week, --day and --task; there is week 1 (days 1 to 7)\n",
+            "hint: expected --week, --day and --task; there is week 1 (days 1 to 7), "
+            f"week 2 (days 1 to {len(weeks()[1].days)})\n",
         ),
         (
             "--week 1 --day 4 --task 1 --level 4",

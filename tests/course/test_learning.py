@@ -11,7 +11,7 @@ Run = Callable[[str], Result]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--week 9", "there is no week 9; there is week 1 (days 1 to 7)"),
+        ("--week 9", "there is no week 9; there is week 1 (days 1 to 7), week 2 ("),
         ("--week 1 --day 8", "there is no day 8 in week 1; there is week 1 (days 1 to"),
         ("--day 4", "--day 4: expected --week as well; there is week 1 (days 1 to 7)"),
         ("--task 1", "--task 1: expected --week and --day as well; there is week 1"),

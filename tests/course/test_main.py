@@ -210,7 +210,7 @@ def test_the_prompt_becomes_a_turn_of_a_chat(main: Callable[..., Result]) -> Non
     [
         (["--prompt", " "], "--prompt: expected some text, got none"),
         (["--temp", "-1"], "Invalid value for '--temp': -1.0 is not in the range x>=0"),
-        (["--loader", "week9"], "Invalid value for '--loader': 'week9' is not 'week1'"),
+        (["--loader", "week9"], "Invalid value for '--loader': 'week9' is not one of "),
         (["--modell", "x"], "No such option '--modell'."),
         (["--model", "qwen2-0.5"], "qwen2-0.5: expected embedded, qwen2-0.5b, "),
         (["--solution", "tiny_lm"], "there is no solution 'tiny_lm'"),

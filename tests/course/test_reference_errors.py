@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import mlx.core as mx
 import pytest
+from mlx import nn
 
 from tiny_llm_course.grading.architecture import (
     Architecture,
@@ -16,8 +17,13 @@ from tiny_llm_course.grading.architecture import (
     mlx_model,
     model_weights,
 )
-from tiny_llm_course.grading.fakes import ByteTokenizer, ScriptedModel
+from tiny_llm_course.grading.fakes import (
+    ByteTokenizer,
+    ScriptedCachedModel,
+    ScriptedModel,
+)
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_ref import qwen2_week2
 from tiny_llm_ref.attention import (
     SimpleMultiHeadAttention,
     causal_mask,
@@ -25,10 +31,12 @@ from tiny_llm_ref.attention import (
 )
 from tiny_llm_ref.embedding import Embedding
 from tiny_llm_ref.feed_forward import FeedForward, GatedFeedForward
-from tiny_llm_ref.generate import simple_generate
+from tiny_llm_ref.generate import simple_generate, simple_generate_with_kv_cache
+from tiny_llm_ref.kv_cache import TinyKvFullCache
 from tiny_llm_ref.layer_norm import RMSNorm
 from tiny_llm_ref.norms import BatchNorm, GroupNorm, LayerNorm, PartialRMSNorm
 from tiny_llm_ref.positional_encoding import RoPE, sinusoidal_positions
+from tiny_llm_ref.quantize import QuantizedWeights, quantize
 from tiny_llm_ref.qwen2_week1 import (
     Qwen2MLP,
     Qwen2ModelWeek1,
@@ -74,6 +82,15 @@ def model(sizes: Architecture, **settings: object) -> object:
     return Qwen2ModelWeek1(weights)
 
 
+def with_cache(
+    model_type: str = "qwen2", *, enable_flash_attn: bool = False
+) -> qwen2_week2.Qwen2ModelWeek2:
+    """Build the model of Week 2 on two layers."""
+    loaded = mlx_model(Architecture(), model_weights(Architecture(), mx.float32))
+    loaded.args.model_type = model_type
+    return qwen2_week2.Qwen2ModelWeek2(loaded, enable_flash_attn)
+
+
 def rotate(
     offset: slice | list[slice] | None, seq_len: int = 64, width: int = 8
 ) -> object:
@@ -105,6 +122,12 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: simple_generate(ScriptedModel("", "a"), ByteTokenizer(), "", None),
         "simple_generate: expected a prompt, got an empty one",
+    ),
+    (
+        lambda: simple_generate_with_kv_cache(
+            ScriptedCachedModel("", "a"), ByteTokenizer(), ""
+        ),
+        "simple_generate_with_kv_cache: expected a prompt, got an empty one",
     ),
     (
         lambda: RMSNorm(8, zeros(9)),
@@ -195,6 +218,28 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "w_gate: expected shape (64, 32), got (48, 32)",
     ),
     (
+        lambda: qwen2_week2.Qwen2MultiHeadAttention(8, 3, 2, *[zeros(8, 8)] * 7),
+        "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, and "
+        "num_heads to divide hidden_size, got 2, 3 and 8",
+    ),
+    (
+        lambda: qwen2_week2.Qwen2MLP(4, 6, *[zeros(6, 4)] * 3),
+        "w_down: expected shape (4, 6), got (6, 4)",
+    ),
+    (
+        lambda: with_cache(model_type="llama"),
+        "Qwen2ModelWeek2: expected a checkpoint of model_type 'qwen2', got 'llama'",
+    ),
+    (
+        lambda: with_cache(enable_flash_attn=True),
+        "Qwen2ModelWeek2: expected enable_flash_attn=False, got True; flash attention "
+        "comes on day 6",
+    ),
+    (
+        lambda: with_cache()(mx.array([[1]]), 0, [TinyKvFullCache()]),
+        "Qwen2ModelWeek2: expected 2 caches, one per layer, got 1",
+    ),
+    (
         lambda: make_sampler(-0.1, None, None),
         "make_sampler: expected a temp of 0 or more, got -0.1",
     ),
@@ -209,6 +254,16 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (
         lambda: make_sampler(1, None, -1),
         "make_sampler: expected a top_k of 0 or more, got -1",
+    ),
+    (
+        lambda: quantize(zeros(2, 96), 64, 4),
+        "quantize: expected rows of a multiple of 64 weights, got shape (2, 96)",
+    ),
+    (
+        lambda: QuantizedWeights.from_mlx_layer(
+            nn.QuantizedLinear(64, 2, group_size=32, bits=4, mode="mxfp4")
+        ),
+        "QuantizedWeights: expected a layer with biases, got 'mxfp4'",
     ),
 ]
 

@@ -133,10 +133,12 @@ def test_what_a_signature_needs_stays(file: str, kept: str) -> None:
     assert kept in GENERATED[file]
 
 
-def test_a_file_that_is_given_stays_as_it_is() -> None:
-    given = (REFERENCE / "quantize.py").read_text(encoding="utf-8")
+def test_code_that_is_given_stays_as_it_is() -> None:
+    whole = (REFERENCE / "quantize.py").read_text(encoding="utf-8")
 
-    assert GENERATED["quantize.py"] == given
+    given = whole[whole.index("def dequantize_linear(") : whole.index("def quantize(")]
+
+    assert given in GENERATED["quantize.py"]
 
 
 OLD = {"basics.py": "# the work of a week\n" * 9, "notes.py": "idea = 1\n"}
@@ -289,7 +291,9 @@ def test_days_turn_green_one_by_one(tmp_path: Path) -> None:
     """A learner who writes what the reference has sees each day done, and no other."""
     folder, stages = STARTER, list[Path]()
     for day in DAYS:
-        folder = shutil.copytree(folder, tmp_path / f"day_{day.number}_done")
+        folder = shutil.copytree(
+            folder, tmp_path / f"week_{day.week}_day_{day.number}_done"
+        )
         for symbol in sorted({name for task in day.tasks for name in task.symbols}):
             fill_in(folder, symbol)
         stages.append(folder)

@@ -83,7 +83,7 @@ def test_new_files_and_names_are_added(
 ) -> None:
     given = '\n\ndef gelu(x: float) -> float:\n    """Be smooth."""\n    return x / 2\n'
     publish(checkout, "basics.py", "\n\ndef silu", f"{given}\n\ndef silu")
-    (checkout.reference / "kv_cache.py").write_text("SIZE = 1\n")
+    (checkout.reference / "memory.py").write_text("SIZE = 1\n")
     (checkout.starter / "embedding.py").unlink()
 
     result = pdm_run("update")
@@ -92,11 +92,11 @@ def test_new_files_and_names_are_added(
     assert lines[:-1] == [
         "src/tiny_llm/basics.py:N  gelu is new",
         "src/tiny_llm/embedding.py  new file",
-        "src/tiny_llm/kv_cache.py  new file",
+        "src/tiny_llm/memory.py  new file",
     ]
     text = basics.read_text()
     assert text.index("def linear") < text.index(given) < text.index("def silu")
-    assert (checkout.starter / "kv_cache.py").read_text() == "SIZE = 1\n"
+    assert (checkout.starter / "memory.py").read_text() == "SIZE = 1\n"
     assert "class Embedding" in (checkout.starter / "embedding.py").read_text()
 
 
@@ -129,7 +129,7 @@ def test_given_code_that_differs_is_named_and_left_alone(
     result = pdm_run("update")
 
     assert result.stdout == (
-        "src/tiny_llm/quantize.py:8  dequantize_linear differs from what the course "
+        "src/tiny_llm/quantize.py:10  dequantize_linear differs from what the course "
         "gives now; it stays as it is\n"
     )
     assert result.exit_code == 0

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import mlx.core as mx
+from mlx.utils import tree_flatten
 
 from tiny_llm_course.checkpoint.names import EMBEDDED
 from tiny_llm_course.grading.inputs import gain, normal, weight
@@ -112,6 +113,26 @@ def mlx_model(sizes: Architecture, weights: Weights) -> Any:  # noqa: ANN401 - u
     model = qwen2.Model(qwen2.ModelArgs(model_type="qwen2", **sizes.as_config()))
     model.load_weights(list(weights.items()))
     return model
+
+
+def dequantised(model: Any) -> Weights:  # noqa: ANN401 - untyped
+    """Return the weights that a quantised model stands for, under their names."""
+    stored: Weights = dict(tree_flatten(model.parameters()))
+    dense = {
+        name: array
+        for name, array in stored.items()
+        if not name.endswith((".scales", ".biases"))
+    }
+    for name, module in model.named_modules():
+        if hasattr(module, "scales"):
+            dense[f"{name}.weight"] = mx.dequantize(
+                module.weight,
+                module.scales,
+                module.biases,
+                group_size=module.group_size,
+                bits=module.bits,
+            )
+    return dense
 
 
 def under(prefix: str, weights: Weights) -> Weights:

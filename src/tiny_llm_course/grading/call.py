@@ -18,6 +18,7 @@ class Call:
         kwargs: Keyword arguments of the call.
         build: Arguments of the constructor, when the symbol is a class or a factory.
         method: The method to call on what was built, when it is not called itself.
+            Without `build`, a method of the class.
         times: How often to call it. More than once returns the list of the outputs.
     """
 
@@ -32,7 +33,9 @@ class Call:
         """Call the name as `solution` defines it."""
         target = solution.get(self.symbol)
         if self.build is not None:
-            target = getattr(target(*self.build), self.method)
+            target = target(*self.build)
+        if self.build is not None or self.method != "__call__":
+            target = getattr(target, self.method)
         outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
         return outputs if self.times > 1 else outputs[0]
 

@@ -1,6 +1,7 @@
 """A model and a tokenizer that need no weights: what they answer is written down."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -10,6 +11,8 @@ from tiny_llm_course.grading.verdict import StepLimitError
 
 END_TOKEN = 256
 VOCAB_SIZE = 257
+
+_CACHED = "week_2_day_1.complaints"
 
 
 class ByteDetokenizer:
@@ -143,3 +146,72 @@ class ScriptedModel:
             one[: len(said)] for one in self.scripts
         ]
         return script[len(said)] if knows_text and len(said) < len(script) else ord("?")
+
+
+class ScriptedCachedModel:
+    """Say a given text, byte by byte, to whoever keeps its caches right.
+
+    What it has been shown it finds in the caches alone, where it puts the bytes. It
+    says "?" after anything but the text so far, and only the last position tells.
+
+    Args:
+        prompt: What the text must begin with.
+        answer: The text that it says.
+    """
+
+    num_hidden_layers = 3
+
+    def __init__(self, prompt: str, answer: str) -> None:
+        self.prompt = list(prompt.encode())
+        self.script = [*answer.encode(), END_TOKEN]
+        self.num_calls = 0
+        self.num_positions = 0
+
+    def __call__(self, inputs: mx.array, offset: int, cache: Sequence[Any]) -> mx.array:
+        """Return logits B x L x V for the new token ids B x L."""
+        if inputs.ndim != 2:
+            raise ValueError(say(f"{_CACHED}.no_batch", shape=inputs.shape))
+        if len(cache) != self.num_hidden_layers:
+            names = {"number": len(cache), "layers": self.num_hidden_layers}
+            raise ValueError(say(f"{_CACHED}.number_of_caches", **names))
+        seen = [self._remembered(one, inputs) for one in cache]
+        num_new = inputs.shape[1]
+        self._count_call(num_new, seen[0])
+        if seen[-1] != seen[0]:
+            shown = {"first": spelt_out(seen[0])[-30:], "last": spelt_out(seen[-1])}
+            raise ValueError(say(f"{_CACHED}.layers_differ", **shown))
+        if offset != len(seen[0]) - num_new:
+            num_cached = len(seen[0]) - num_new
+            names = {"offset": offset, "num_cached": num_cached, "num_new": num_new}
+            raise ValueError(say(f"{_CACHED}.wrong_offset", **names))
+        logits = mx.zeros((*inputs.shape, VOCAB_SIZE))
+        logits[..., ord("#")] = 9.0
+        logits[:, -1, self._next(seen[0])] = 20.0
+        return logits
+
+    @staticmethod
+    def _remembered(cache: Any, inputs: mx.array) -> list[int]:  # noqa: ANN401
+        """Put the new ids into a cache, and return all that it holds."""
+        new = inputs.astype(mx.float32)[:, None, :, None]
+        keys = cache.update_and_fetch(new, new)[0]
+        return np.array(keys[0, 0, :, 0]).astype(int).tolist()
+
+    def _count_call(self, num_new: int, seen: list[int]) -> None:
+        """Raise when the model is called much more often than its text has tokens."""
+        self.num_calls += 1
+        self.num_positions += num_new
+        num_tokens = len(self.prompt) + len(self.script)
+        if self.num_calls > 4 * num_tokens:
+            names = {"num_calls": self.num_calls, "num_tokens": len(self.script)}
+            shown = spelt_out(seen)[:40]
+            raise StepLimitError(
+                say("week_1_day_6.complaints.no_end", **names, shown=shown)
+            )
+
+    def _next(self, seen: list[int]) -> int:
+        """Return the token that follows the text `seen`."""
+        said = seen[len(self.prompt) :]
+        knows_text = seen == [*self.prompt, *self.script[: len(said)]]
+        return (
+            self.script[len(said)] if knows_text and said != self.script else ord("?")
+        )

@@ -53,7 +53,25 @@ class TextEvidence:
         return isinstance(other, TextEvidence) and bool(self.got == other.got)
 
 
-Evidence = ArrayEvidence | SharesEvidence | TextEvidence
+@dataclass(frozen=True)
+class PartsEvidence:
+    """Several results of one call."""
+
+    parts: tuple[ArrayEvidence | TextEvidence, ...]
+
+    def matches(self, other: object) -> bool:
+        """Tell whether each part of another result is the same."""
+        return (
+            isinstance(other, PartsEvidence)
+            and len(self.parts) == len(other.parts)
+            and all(
+                own.matches(one)
+                for own, one in zip(self.parts, other.parts, strict=True)
+            )
+        )
+
+
+Evidence = ArrayEvidence | PartsEvidence | SharesEvidence | TextEvidence
 
 
 class VerdictError(Exception):

@@ -25,7 +25,7 @@ class _Rope:
     def frequencies(self) -> mx.array:
         return mx.power(self.base, -mx.arange(0, self.dims, 2) / self.dims)
 
-    def angles(self, positions: mx.array, x: mx.array) -> mx.array:  # noqa: ARG002
+    def angles(self, positions: mx.array, x: mx.array) -> mx.array:
         return positions[..., None] * self.frequencies()
 
     def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
@@ -90,7 +90,7 @@ class positions_from_1(_Rope):
 
 @specimen(1, 2, symbol=ROPE)
 class angles_in_float16(_Rope):
-    def angles(self, positions: mx.array, x: mx.array) -> mx.array:  # noqa: ARG002
+    def angles(self, positions: mx.array, x: mx.array) -> mx.array:
         frequencies = self.frequencies().astype(mx.float16)
         return positions.astype(mx.float16)[..., None] * frequencies
 
@@ -221,7 +221,7 @@ class angles_laid_out_as_neighbours(_Rope):
 
 @specimen(1, 2, symbol=ROPE)
 class offset_ignored(_Rope):
-    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:  # noqa: ARG002
+    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
         return super().positions_of(x, None)
 
 

@@ -81,7 +81,7 @@ def temperature_multiplied(x: mx.array, temp: float) -> mx.array:
 
 
 @_draw
-def temperature_ignored(x: mx.array, temp: float) -> mx.array:  # noqa: ARG001
+def temperature_ignored(x: mx.array, temp: float) -> mx.array:
     return mx.random.categorical(x)
 
 
@@ -132,7 +132,7 @@ def ids_keep_an_axis(temp: float, top_p: float, top_k: int | None) -> Sampler:
 
 
 @_top_k
-def top_k_ignored(x: mx.array, top_k: int) -> mx.array:  # noqa: ARG001
+def top_k_ignored(x: mx.array, top_k: int) -> mx.array:
     return x
 
 
@@ -200,7 +200,7 @@ def top_k_0_keeps_nothing(temp: float, top_p: float, top_k: int | None) -> Sampl
 
 
 @_top_p
-def top_p_ignored(x: mx.array, top_p: float) -> mx.array:  # noqa: ARG001
+def top_p_ignored(x: mx.array, top_p: float) -> mx.array:
     return x
 
 

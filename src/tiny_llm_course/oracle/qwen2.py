@@ -1,8 +1,11 @@
 """The parts of Qwen2, as the classes of `transformers` compute them in float64."""
 
+import itertools
+from collections.abc import Iterator, Sequence
+
 import mlx.core as mx
 import torch
-from transformers import Qwen2Config
+from transformers import DynamicCache, Qwen2Config
 from transformers.models.qwen2 import modeling_qwen2
 
 from tiny_llm_course.grading.architecture import Architecture, Weights
@@ -31,7 +34,7 @@ def attention(
         mask: Added to the scores.
     """
     layer = modeling_qwen2.Qwen2Attention(_config(sizes), layer_idx=0)
-    rotation = _rotation(x.shape[1], sizes)
+    rotation = _rotation(slice(0, x.shape[1]), sizes)
     output, _ = _loaded(layer, weights)(exact(x), rotation, mask)
     return layer_truth(output, sizes.hidden_size, x.dtype)
 
@@ -41,7 +44,7 @@ def block(
 ) -> Truth:
     """Run `Qwen2DecoderLayer`, with the arguments of `attention`."""
     layer = modeling_qwen2.Qwen2DecoderLayer(_config(sizes), layer_idx=0)
-    rotation = _rotation(x.shape[1], sizes)
+    rotation = _rotation(slice(0, x.shape[1]), sizes)
     output = _loaded(layer, weights)(exact(x), mask, position_embeddings=rotation)
     return layer_truth(output, sizes.intermediate_size, x.dtype)
 
@@ -49,11 +52,78 @@ def block(
 def model(ids: mx.array, weights: Weights, sizes: Architecture) -> Truth:
     """Run `Qwen2ForCausalLM` on B x L token ids, and return its logits."""
     network = modeling_qwen2.Qwen2ForCausalLM(_config(sizes))
-    rotation = _rotation(ids.shape[1], sizes)
+    rotation = _rotation(slice(0, ids.shape[1]), sizes)
     network.model.rotary_emb.forward = lambda *_, **__: rotation
     network = _loaded(network, weights)
     dtype = weights["model.norm.weight"].dtype
     return layer_truth(network(exact(ids)).logits, sizes.intermediate_size, dtype)
+
+
+def attention_in_pieces(
+    x: mx.array, weights: Weights, sizes: Architecture, pieces: Sequence[int]
+) -> Truth:
+    """Run `Qwen2Attention` with a mask on pieces of `x`, with the cache it comes with.
+
+    Args:
+        x: B x S x E.
+        weights: Those of one attention layer.
+        sizes: Holds the head counts and the base of the rotation.
+        pieces: How many tokens are shown at a time.
+    """
+    layer = modeling_qwen2.Qwen2Attention(_config(sizes), layer_idx=0)
+    layer, cache = _loaded(layer, weights), DynamicCache()
+    outputs = [
+        layer(exact(x[:, one]), _rotation(one, sizes), _mask(one), cache)[0]
+        for one in _slices(pieces)
+    ]
+    return layer_truth(torch.cat(outputs, dim=1), sizes.hidden_size, x.dtype)
+
+
+def block_in_pieces(
+    x: mx.array, weights: Weights, sizes: Architecture, pieces: Sequence[int]
+) -> Truth:
+    """Run `Qwen2DecoderLayer`, with the arguments of `attention_in_pieces`."""
+    layer = modeling_qwen2.Qwen2DecoderLayer(_config(sizes), layer_idx=0)
+    layer, cache = _loaded(layer, weights), DynamicCache()
+    outputs = [
+        layer(
+            exact(x[:, one]),
+            _mask(one),
+            past_key_values=cache,
+            position_embeddings=_rotation(one, sizes),
+        )
+        for one in _slices(pieces)
+    ]
+    return layer_truth(torch.cat(outputs, dim=1), sizes.intermediate_size, x.dtype)
+
+
+def model_in_pieces(
+    ids: mx.array, weights: Weights, sizes: Architecture, pieces: Sequence[int]
+) -> Truth:
+    """Run `Qwen2ForCausalLM` with its cache on pieces of B x S token ids."""
+    network = modeling_qwen2.Qwen2ForCausalLM(_config(sizes))
+    rotary = network.model.rotary_emb
+    network = _loaded(network, weights)
+    cache, outputs = DynamicCache(), list[torch.Tensor]()
+    for one in _slices(pieces):
+        rotation = _rotation(one, sizes)
+        rotary.forward = lambda *_, it=rotation, **__: it
+        outputs.append(network(exact(ids[:, one]), past_key_values=cache).logits)
+    dtype = weights["model.norm.weight"].dtype
+    return layer_truth(torch.cat(outputs, dim=1), sizes.intermediate_size, dtype)
+
+
+def _slices(pieces: Sequence[int]) -> Iterator[slice]:
+    """Yield the positions of each piece."""
+    for start, stop in itertools.pairwise(itertools.accumulate(pieces, initial=0)):
+        yield slice(start, stop)
+
+
+def _mask(positions: slice) -> torch.Tensor:
+    """Let the tokens at `positions` see themselves and all before them."""
+    keys, queries = torch.arange(positions.stop), torch.arange(positions.stop)
+    is_hidden = keys > queries[positions, None]
+    return torch.zeros(is_hidden.shape).double().masked_fill(is_hidden, -torch.inf)
 
 
 def _config(sizes: Architecture) -> Qwen2Config:
@@ -62,13 +132,16 @@ def _config(sizes: Architecture) -> Qwen2Config:
     return Qwen2Config.from_dict(fields)
 
 
-def _rotation(length: int, sizes: Architecture) -> tuple[torch.Tensor, torch.Tensor]:
+def _rotation(
+    positions: slice, sizes: Architecture
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cosine and sine of every angle, in float64.
 
     `transformers` computes them in float32, which is not exact enough for a truth.
     """
     head_dim = sizes.hidden_size // sizes.num_attention_heads
-    angles = rotation_angles(torch.arange(length), head_dim, sizes.rope_theta)
+    numbers = torch.arange(positions.stop)[positions]
+    angles = rotation_angles(numbers, head_dim, sizes.rope_theta)
     angles = torch.cat([angles, angles], dim=-1)[None]
     return angles.cos(), angles.sin()
 

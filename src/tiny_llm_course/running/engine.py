@@ -9,10 +9,17 @@ import mlx.core as mx
 
 from tiny_llm_course.checkpoint import LoadedCheckpoint, load
 from tiny_llm_course.running.blame import blame
+from tiny_llm_course.running.drawing import DrawingModel
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
-LOADERS = {"week1": ("qwen2_week1.Qwen2ModelWeek1", "generate.simple_generate")}
+LOADERS = {
+    "week1": ("qwen2_week1.Qwen2ModelWeek1", "generate.simple_generate"),
+    "week2": ("qwen2_week2.Qwen2ModelWeek2", "generate.simple_generate_with_kv_cache"),
+}
+
+HAS_CACHES = {"week2"}
+"""The loaders whose model is called with caches, and whose loop has no sampler."""
 
 Sampler = Callable[[mx.array], mx.array]
 
@@ -50,18 +57,21 @@ class Engine:
     Attributes:
         solution: Whose code it is.
         checkpoint: Weights and tokenizer.
-        model: From token ids to logits.
-        generate: The loop: `(model, tokenizer, prompt, sampler)`.
+        model: From token ids, and what else its loop hands it, to logits.
+        generate: The loop: `(model, tokenizer, prompt)`, and a sampler if it takes one.
         sampler: Draws the next token. None takes the likeliest.
         max_tokens: The longest answer.
+        has_caches: Whether the model is called with an offset and caches, too. Then
+            its loop takes no sampler, and the model draws.
     """
 
     solution: Solution
     checkpoint: LoadedCheckpoint
-    model: Callable[[mx.array], mx.array]
+    model: Callable[..., mx.array]
     generate: Callable[..., str]
     sampler: Sampler | None
     max_tokens: int
+    has_caches: bool = False
 
 
 def start(settings: Settings) -> Engine:
@@ -77,14 +87,18 @@ def start(settings: Settings) -> Engine:
     if settings.seed is not None:
         mx.random.seed(settings.seed)
     model_class, generate = LOADERS[settings.loader]
+    has_caches = settings.loader in HAS_CACHES
     with blame(solution):
+        model = solution.get(model_class)(checkpoint.model)
+        sampler = _make_sampler(settings, solution, checkpoint)
         return Engine(
             solution,
             checkpoint,
-            model=solution.get(model_class)(checkpoint.model),
+            model=DrawingModel(model, sampler) if has_caches and sampler else model,
             generate=solution.get(generate),
-            sampler=_make_sampler(settings, solution, checkpoint),
+            sampler=sampler,
             max_tokens=settings.max_tokens,
+            has_caches=has_caches,
         )
 
 

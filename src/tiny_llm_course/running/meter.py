@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable
+from typing import Any
 
 import mlx.core as mx
 
@@ -16,28 +17,37 @@ class MeteredModel:
     that token alone has a probability, which ends the text whatever the sampler.
 
     Args:
-        model: From token ids 1 x L to logits 1 x L x V.
+        model: From token ids 1 x L to logits 1 x L x V. One with caches is called with
+            the position of the first id and with the caches, too.
         end_token: The id that ends a text.
         limit: How many tokens the loop may have.
     """
 
     def __init__(
-        self, model: Callable[[mx.array], mx.array], end_token: int, limit: int
+        self, model: Callable[..., mx.array], end_token: int, limit: int
     ) -> None:
         self._model = model
         self._end_token = end_token
         self._limit = limit
         self._vocab_size = 0
+        self.num_hidden_layers = getattr(model, "num_hidden_layers", 0)
         self._made_at_s = time.perf_counter()
         self._called_at_s: list[float] = []
         self.ids = mx.array([], mx.int32)
 
-    def __call__(self, inputs: mx.array) -> mx.array:
+    def __call__(
+        self,
+        inputs: mx.array,
+        offset: int = 0,
+        *caches: Any,  # noqa: ANN401 - of the solution, handed on
+        **named: Any,  # noqa: ANN401
+    ) -> mx.array:
         """Score the token after each of `inputs`, or end the text."""
         self._called_at_s.append(time.perf_counter())
-        self.ids = inputs[0]
+        self.ids = mx.concatenate([self.ids[:offset], inputs[0]])
         if not self.is_over:
-            logits = self._model(inputs)
+            more = (offset, *caches) if caches or named else ()
+            logits = self._model(inputs, *more, **named)
             self._vocab_size = logits.shape[-1]
             return logits
         if self.num_calls > self._limit + 1:

@@ -51,7 +51,8 @@ def reply(engine: Engine, prompt: str) -> Reply:
     ended_by = "end token"
     try:
         with complete_last_line(), blame(engine.solution):
-            engine.generate(metered, tokenizer, prompt, engine.sampler)
+            sampler = () if engine.has_caches else (engine.sampler,)
+            engine.generate(metered, tokenizer, prompt, *sampler)
         if metered.num_calls == 0:
             raise SolutionError("the generation loop does not call the model")
     except KeyboardInterrupt:

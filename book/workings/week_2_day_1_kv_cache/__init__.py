@@ -1,0 +1,32 @@
+"""Week 2, day 1: what a cache saves, how large it is, and what growing costs."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.book.drawing import style
+
+from .counting import SHAPES, growth, sizes_of, steps
+from .pictures import draw_buffer, draw_growth, draw_mask
+
+PROMPT, ANSWER = 12, 32
+
+
+def numbers() -> dict[str, Any]:
+    """Return the numbers of the text."""
+    return {
+        "answer": steps(PROMPT, ANSWER),
+        "answers": [steps(PROMPT, one) for one in (10, 100, 1_000, 10_000)],
+        "size": {name: sizes_of(shape) for name, shape in SHAPES.items()},
+        "growth": [growth(one) for one in (100, 1_000, 32_768)],
+    }
+
+
+def drawings() -> dict[str, Figure]:
+    """Draw the buffer, the mask and the cost of growing."""
+    with style():
+        return {
+            "buffer": draw_buffer(),
+            "mask": draw_mask(),
+            "growth": draw_growth(),
+        }

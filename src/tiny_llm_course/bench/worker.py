@@ -1,0 +1,69 @@
+"""The process of one engine: `python -m tiny_llm_course.bench.worker`.
+
+It speaks JSON, a line each. It begins by saying how it keeps the model, or why it is
+missing, and answers each request with the seconds of some steps.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from typing import TextIO
+
+from tiny_llm_course.bench.engines import Engine, MissingError
+
+PAUSE_S = 0.2
+"""The threads of OpenBLAS and of PyTorch spin for a while, in the way of the next."""
+
+
+def measure(engine: Engine, work: str, tokens: int, for_s: float) -> list[float]:
+    """Take steps for a while, at least one, and return the seconds of each.
+
+    Args:
+        engine: Takes them.
+        work: "prefill" or "generate".
+        tokens: Length of the prompt, or of the context.
+        for_s: No new step begins later.
+    """
+    steps_s: list[float] = []
+    while sum(steps_s) < for_s or not steps_s:
+        step = engine.prefill(tokens) if work == "prefill" else engine.generate(tokens)
+        start_s = time.perf_counter()
+        step()
+        steps_s.append(time.perf_counter() - start_s)
+    return steps_s
+
+
+def serve(engine: Engine, requests: TextIO, answers: TextIO) -> None:
+    """Answer requests until there are no more."""
+    print(json.dumps(asdict(engine.stored)), file=answers, flush=True)
+    for line in requests:
+        time.sleep(PAUSE_S)
+        print(json.dumps(measure(engine, **json.loads(line))), file=answers, flush=True)
+
+
+def main() -> None:
+    """Build the engine that the arguments name, and serve."""
+    module, option, model, solution = sys.argv[1:]
+    # What libraries print must not end up among the answers.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
+        os.dup2(2, 1)
+        try:
+            build = importlib.import_module(f"tiny_llm_course.bench.{module}").build
+            engine = build(model, solution, option)
+        except ModuleNotFoundError as error:
+            missing = f"{error.name} is not installed"
+        except MissingError as error:
+            missing = str(error)
+        else:
+            with contextlib.suppress(KeyboardInterrupt):
+                serve(engine, sys.stdin, answers)
+            return
+        print(json.dumps({"missing": missing}), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""`pdm run bench`: how fast the models of the course are, next to others."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from tiny_llm_course.bench.engines import KINDS
+from tiny_llm_course.bench.models import EMBEDDED_MODEL, MODELS
+from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.solution import load_solution
+
+NUM_ROUNDS = 7
+
+QUICK = {"prefill": (32,), "generate": (32,)}
+
+
+@click.command("bench", cls=CourseCommand)
+@click.option("--quick", is_flag=True, help="The embedded model, briefly.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    type=click.Choice(MODELS),
+    help="Only this model. May be given more than once.",
+)
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    type=click.Choice([kind.key for kind in KINDS]),
+    help="Only this engine. May be given more than once.",
+)
+@click.option("--rounds", type=click.IntRange(1), help="Turns of each case.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for bench.json and the figure.",
+)
+@click.option(
+    "--solution",
+    default="ref",
+    show_default=True,
+    help="Whose code runs: ref is ours, tiny_llm yours.",
+)
+def command(
+    *,
+    quick: bool,
+    models: tuple[str, ...],
+    engines: tuple[str, ...],
+    rounds: int | None,
+    out: Path | None,
+    solution: str,
+) -> int:
+    """Time reading a prompt and writing an answer, in tokens per second.
+
+    It times each week's model of a solution, and mlx_lm, transformers and llama.cpp
+    where they are installed: in turns, with two threads each. It prints a table, and
+    writes JSON and a figure. The last column is what this machine could do, by the
+    functions of Week 2, Day 2.
+    """
+    from tiny_llm_course.bench import machine, results
+    from tiny_llm_course.bench.taking_turns import environment
+    from tiny_llm_course.bench.whole_run import WORK, Plan, run
+    from tiny_llm_course.commands.lab import new_bars
+
+    package = load_solution(solution).package
+    plan = Plan(
+        models or ((EMBEDDED_MODEL,) if quick else MODELS),
+        [kind for kind in KINDS if not engines or kind.key in engines],
+        QUICK if quick else dict(WORK),
+        rounds or (2 if quick else NUM_ROUNDS),
+        solution,
+    )
+    folder = out or Path("runs") / ("bench-quick" if quick else "bench")
+    able = machine.measured(environment())
+    facts = results.about(_as_typed(), able)
+    for line in _in_words(facts):
+        click.echo(line, err=True)
+    with new_bars() as bars:
+        bar = bars.add_task("bench")
+
+        def show(done: int, total: int, case: str) -> None:
+            bars.update(bar, completed=done, total=total, description=case)
+
+        rows = run(plan, able, package, show, bars.console.print)
+    results.write(folder / "bench.json", facts, rows)
+    _print_table(rows, facts)
+    _draw(rows, folder)
+    click.echo(f"\nrows and figure: {folder}")
+    return 0
+
+
+def _as_typed() -> str:
+    """Write the command, without the folder."""
+    words = list(sys.argv[1:])
+    while "--out" in words:
+        at = words.index("--out")
+        del words[at : at + 2]
+    return " ".join(["pdm run bench", *words])
+
+
+def _in_words(facts: Mapping[str, Any]) -> list[str]:
+    """Write what is kept beside the rows, a line for each."""
+    return [f"{name.replace('_', ' ')}: {value}" for name, value in facts.items()]
+
+
+def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
+    """Print the rows, the columns as a person wants them."""
+    from tiny_llm_course.commands.lab import WIDTH, table_of
+
+    shown = [
+        {
+            "model": row["model"],
+            "work": f"{row['work']} {row['tokens']}",
+            "engine": f"{row['engine']} {row['rung']}".strip(),
+            "weights": row["weights"],
+            "tokens/s": f"{row['tokens_per_s']:.4g}",
+            "MB moved": f"{row['bytes_moved'] / 1e6:.4g}",
+            "of bandwidth": f"{row['share_of_bandwidth']:.1%}",
+            "roofline": f"{row['roofline_tokens_per_s']:.4g}",
+        }
+        for row in rows
+    ]
+    width = None if sys.stdout.isatty() else WIDTH
+    Console(width=width).print(table_of(shown, facts))
+
+
+def _draw(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Save the figure, where matplotlib is installed."""
+    try:
+        from tiny_llm_course.bench.figure import draw
+    except ModuleNotFoundError:
+        click.echo("no figure: matplotlib is not installed", err=True)
+        return
+    if not rows:
+        return
+    figure = draw(rows)
+    for kind in ("svg", "png"):
+        figure.savefig(folder / f"bench.{kind}", dpi=160)

@@ -1,0 +1,98 @@
+"""Quantised weights: the words as MLX makes and reads them, products in float64."""
+
+from dataclasses import dataclass
+
+import mlx.core as mx
+import torch
+import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
+
+from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.oracle.exact import exact, float32_share, truth
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A quantised matrix.
+
+    Attributes:
+        packed: The integers, in words of 32 bits.
+        scales: One for each group.
+        biases: Likewise.
+        group_size: How many integers share a scale and a bias.
+        bits: Of each integer.
+    """
+
+    packed: mx.array
+    scales: mx.array
+    biases: mx.array
+    group_size: int
+    bits: int
+
+    def parts(self) -> dict[str, mx.array]:
+        """Return the three arrays in the order in which `quantize` returns them."""
+        arrays = (self.packed, self.scales, self.biases)
+        return dict(zip(("packed", "scales", "biases"), arrays, strict=True))
+
+    def fields(self) -> tuple[mx.array, mx.array, int, int, mx.array]:
+        """Return all in the order of the fields of `QuantizedWeights`."""
+        return self.scales, self.biases, self.group_size, self.bits, self.packed
+
+
+def quantised(w: mx.array, group_size: int, bits: int) -> Stored:
+    """Quantise as MLX does on a CPU, so that the truth is one on every machine."""
+    arrays = mx.quantize(w, group_size, bits, stream=mx.cpu)
+    return Stored(*arrays, group_size, bits)
+
+
+def dequantised(stored: Stored) -> mx.array:
+    """Dequantise as MLX does on a CPU, for the same reason."""
+    return mx.dequantize(
+        stored.packed,
+        stored.scales,
+        stored.biases,
+        group_size=stored.group_size,
+        bits=stored.bits,
+        stream=mx.cpu,
+    )
+
+
+def matmul(
+    a: mx.array, b: Stored, bias: mx.array | None = None, *, transpose: bool = True
+) -> Truth:
+    """Multiply in float64 by exactly what scales, integers and biases stand for.
+
+    A solution may round each weight to the dtype of the scales: its product with the
+    scale, and the sum. Those roundings are as random as the weights are many.
+
+    Args:
+        a: N.. x I, or N.. x O without `transpose`.
+        b: O x I.
+        bias: Added to the result.
+        transpose: Whether to multiply by the transpose of `b`.
+    """
+    inputs = exact(a)
+    product, shift = _scaled(b)
+    weights = product + shift
+    rounded = (product.square() + weights.square()).sqrt()
+    if not transpose:
+        weights, rounded = weights.mT, rounded.mT
+    offsets = None if bias is None else exact(bias)
+    value = F.linear(inputs, weights, offsets)
+    terms = F.linear(inputs.abs(), rounded.abs())
+    roundings = F.linear(inputs.square(), rounded.square()).sqrt()
+    scale = value.abs() + roundings + terms * float32_share(a.dtype)
+    return truth(value, scale if offsets is None else scale + offsets.abs())
+
+
+def _scaled(stored: Stored) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return scale times integer, and the bias, for each weight, in float64."""
+    # With scale 1 and bias 0, MLX unpacks the integers.
+    ones = mx.ones(stored.scales.shape)
+    plain = Stored(
+        stored.packed, ones, mx.zeros(ones.shape), stored.group_size, stored.bits
+    )
+    spread = [
+        exact(one).repeat_interleave(stored.group_size, dim=-1)
+        for one in (stored.scales, stored.biases)
+    ]
+    return exact(dequantised(plain)) * spread[0], spread[1]

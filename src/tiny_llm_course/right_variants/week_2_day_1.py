@@ -1,0 +1,396 @@
+"""Week 2, day 1: other right ways to remember."""
+
+import itertools
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+import mlx.core as mx
+from mlx import nn
+
+from tiny_llm_course.specimens import specimen
+from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
+from tiny_llm_ref.basics import linear
+from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
+from tiny_llm_ref.quantize import QuantizedWeights
+from tiny_llm_ref.qwen2_week2 import (
+    Qwen2MLP,
+    Qwen2ModelWeek2,
+    Qwen2MultiHeadAttention,
+    Qwen2TransformerBlock,
+)
+
+CACHE = "kv_cache.TinyKvFullCache"
+ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
+MLP = "qwen2_week2.Qwen2MLP"
+BLOCK = "qwen2_week2.Qwen2TransformerBlock"
+MODEL = "qwen2_week2.Qwen2ModelWeek2"
+GENERATE = "generate.simple_generate_with_kv_cache"
+
+Fetched = tuple[mx.array, mx.array, int, Mask]
+Tokenizer = Any
+"""What `mlx_lm` loads beside a model, which has no types."""
+
+
+@specimen(1, symbol=CACHE)
+class in_steps_of_256:
+    def __init__(self) -> None:
+        self.keys: mx.array | None = None
+        self.values: mx.array | None = None
+        self.offset = 0
+
+    def update_and_fetch(
+        self,
+        key: mx.array,
+        value: mx.array,
+        mask_length: int | None = None,
+        mask: Mask = None,
+    ) -> Fetched:
+        start = self.offset
+        self.offset += key.shape[2]
+        if self.keys is None or self.values is None:
+            self.keys, self.values = self.spare(key), self.spare(value)
+        elif self.offset > self.keys.shape[2]:
+            # Full to the last place, as in mlx_lm: what is spare is cut off first.
+            self.keys, self.values = (
+                mx.concatenate([old[..., :start, :], self.spare(new)], axis=2)
+                for old, new in ((self.keys, key), (self.values, value))
+            )
+        self.keys[..., start : self.offset, :] = key
+        self.values[..., start : self.offset, :] = value
+        keys = self.keys[..., : self.offset, :]
+        values = self.values[..., : self.offset, :]
+        return keys, values, self.offset, mask
+
+    def spare(self, new: mx.array) -> mx.array:
+        B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas
+        return mx.zeros((B, H, -(-L // 256) * 256, D), new.dtype)
+
+
+@specimen(1, symbol=CACHE)
+class in_small_steps(in_steps_of_256):
+    def spare(self, new: mx.array) -> mx.array:
+        B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas
+        return mx.zeros((B, H, L + 7, D), new.dtype)
+
+
+@specimen(1, symbol=CACHE)
+class both_in_one_buffer:
+    def __init__(self, capacity: int = 4096) -> None:
+        self.capacity = capacity
+        self.buffer: mx.array | None = None
+        self.offset = 0
+
+    def update_and_fetch(
+        self,
+        key: mx.array,
+        value: mx.array,
+        mask_length: int | None = None,
+        mask: Mask = None,
+    ) -> Fetched:
+        both = mx.stack([key, value])
+        if self.buffer is None:
+            self.buffer = mx.zeros((*both.shape[:3], self.capacity, both.shape[4]))
+            self.buffer = self.buffer.astype(both.dtype)
+        start = mx.array([self.offset])
+        self.buffer = mx.slice_update(self.buffer, both, start, (3,))
+        self.offset += key.shape[2]
+        keys, values = self.buffer[..., : self.offset, :]
+        return keys, values, self.offset, mask
+
+
+@specimen(1, symbol=CACHE)
+class tokens_first(TinyKvCache):
+    def __init__(self) -> None:
+        self.held: list[mx.array] = []
+        self.offset = 0
+
+    def update_and_fetch(
+        self,
+        key: mx.array,
+        value: mx.array,
+        mask_length: int | None = None,
+        mask: Mask = None,
+    ) -> Fetched:
+        pieces = [one.transpose(2, 0, 1, 3) for one in (key, value)]
+        start, stop = self.offset, self.offset + len(pieces[0])
+        if not self.held:
+            self.held = [mx.zeros_like(one) for one in pieces]
+        if stop > len(self.held[0]):
+            more = stop * 3 // 2 + 1 - len(self.held[0])
+            self.held = [
+                mx.pad(one, [(0, more), (0, 0), (0, 0), (0, 0)]) for one in self.held
+            ]
+        for buffer, new in zip(self.held, pieces, strict=True):
+            buffer[start:stop] = new
+        self.offset = stop
+        keys, values = (one[:stop].transpose(1, 2, 0, 3) for one in self.held)
+        return keys, values, stop, mask
+
+
+class _Attention:
+    """What an attention remembers: its arguments."""
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        num_kv_heads: int,
+        *weights: Any,  # noqa: ANN401 - weights, max_seq_len and theta
+    ) -> None:
+        *self.projections, self.wo, bq, bk, bv, _, self.theta = weights
+        self.biases = (bq, bk, bv)
+        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
+        self.head_dim = hidden_size // num_heads
+
+    def split(self, x: mx.array) -> list[mx.array]:
+        return [
+            mx.addmm(bias, x, weight.T)
+            .reshape(*x.shape[:2], -1, self.head_dim)
+            .transpose(0, 2, 1, 3)
+            for weight, bias in zip(self.projections, self.biases, strict=True)
+        ]
+
+    def rotate(self, x: mx.array, offset: int) -> mx.array:
+        return mx.fast.rope(
+            x,
+            self.head_dim,
+            traditional=False,
+            base=self.theta,
+            scale=1.0,
+            offset=offset,
+        )
+
+
+@specimen(2, symbol=ATTENTION)
+class library_operations(_Attention):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        query, key, value = self.split(x)
+        keys, values, _, mask = cache.update_and_fetch(
+            self.rotate(key, offset), value, mask_length=x.shape[1], mask=mask
+        )
+        heads = mx.fast.scaled_dot_product_attention(
+            self.rotate(query, offset),
+            keys,
+            values,
+            scale=self.head_dim**-0.5,
+            mask=mask,
+        )
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+
+
+@specimen(2, symbol=ATTENTION)
+class rotated_when_fetched(_Attention):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        query, key, value = self.split(x)
+        keys, values, length, mask = cache.update_and_fetch(key, value, mask=mask)
+        if mask == "causal":
+            mask = causal_mask(x.shape[1], length, x.dtype)
+        heads = scaled_dot_product_attention_grouped(
+            self.rotate(query, offset), self.rotate(keys, 0), values, mask=mask
+        )
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+
+
+@specimen(2, symbol=ATTENTION)
+class offset_of_the_cache(Qwen2MultiHeadAttention):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        return super().__call__(x, cache.offset, cache, mask)
+
+
+@specimen(2, symbol=ATTENTION)
+class heads_repeated_after_the_cache(_Attention):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        query, key, value = self.split(x)
+        held = cache.update_and_fetch(self.rotate(key, offset), value)[:2]
+        times = self.num_heads // self.num_kv_heads
+        keys, values = (mx.repeat(one, times, axis=1) for one in held)
+        scores = self.rotate(query, offset) @ keys.swapaxes(-1, -2)
+        scores = scores * self.head_dim**-0.5
+        if mask == "causal" and x.shape[1] > 1:
+            is_later = mx.triu(mx.ones(scores.shape[-2:], mx.bool_), k=offset + 1)
+            scores = mx.where(is_later, -mx.inf, scores)
+        heads = mx.softmax(scores, axis=-1, precise=True) @ values
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+
+
+@specimen(2, symbol=MLP)
+class gate_and_up_in_one_product(Qwen2MLP):
+    def __call__(self, x: mx.array) -> mx.array:
+        w_both = mx.concatenate([_dense(self.w_gate), _dense(self.w_up)])
+        both = x @ w_both.T
+        gate, up = mx.split(both, 2, axis=-1)
+        return (nn.silu(gate) * up) @ _dense(self.w_down).T
+
+
+@specimen(2, symbol=BLOCK)
+class parts_in_a_loop(Qwen2TransformerBlock):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        mixed = self.attention(self.input_layernorm(x), offset, cache, mask)
+        for part in (lambda _: mixed, self.mlp_of):
+            x = part(x) + x
+        return x
+
+    def mlp_of(self, x: mx.array) -> mx.array:
+        return self.mlp(self.post_attention_layernorm(x))
+
+
+@specimen(3, symbol=MODEL)
+class library_model:
+    def __init__(self, mlx_model: Any, enable_flash_attn: bool = False) -> None:  # noqa: ANN401
+        self.mlx_model = mlx_model
+        self.num_hidden_layers = mlx_model.args.num_hidden_layers
+
+    def __call__(
+        self, inputs: mx.array, offset: int, cache: Sequence[TinyKvCache]
+    ) -> mx.array:
+        return self.mlx_model(inputs, cache=[_LibraryCache(one) for one in cache])
+
+
+class _LibraryCache:
+    """Looks to `mlx_lm` like one of its own caches."""
+
+    def __init__(self, cache: TinyKvCache) -> None:
+        self.cache = cache
+
+    @property
+    def offset(self) -> int:
+        return self.cache.offset
+
+    def update_and_fetch(
+        self, key: mx.array, value: mx.array
+    ) -> tuple[mx.array, mx.array]:
+        return self.cache.update_and_fetch(key, value)[:2]
+
+    def make_mask(self, num_new: int, **_: Any) -> Mask:  # noqa: ANN401
+        return None if num_new == 1 else "causal"
+
+
+@specimen(3, symbol=MODEL)
+class mask_only_for_several(Qwen2ModelWeek2):
+    def __call__(
+        self, inputs: mx.array, offset: int, cache: Sequence[TinyKvCache]
+    ) -> mx.array:
+        x = self.embedding(inputs)
+        mask = None if inputs.shape[1] == 1 else "causal"
+        offset = cache[0].offset
+        for number in range(self.num_hidden_layers):
+            x = self.layers[number](x, offset, cache[number], mask)
+        return linear(self.norm(x), _dense(self.w_lm_head))
+
+
+@specimen(3, symbol=MODEL)
+class mask_as_an_array(Qwen2ModelWeek2):
+    def __call__(
+        self, inputs: mx.array, offset: int, cache: Sequence[TinyKvCache]
+    ) -> mx.array:
+        x, length = self.embedding(inputs), inputs.shape[1]
+        mask = causal_mask(length, offset + length, x.dtype)
+        for layer, own in zip(self.layers, cache, strict=True):
+            x = layer(x, offset, own, mask)
+        return linear(self.norm(x), _dense(self.w_lm_head))
+
+
+@specimen(3, symbol=MODEL)
+class unpacked_when_loaded(Qwen2ModelWeek2):
+    def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
+        super().__init__(mlx_model)
+        self.w_lm_head = _dense(self.w_lm_head)
+        for layer in self.layers:
+            for part in (layer.attention, layer.mlp):
+                for name, weight in vars(part).items():
+                    if isinstance(weight, QuantizedWeights):
+                        setattr(part, name, _dense(weight))
+
+
+def _dense(weight: mx.array | QuantizedWeights) -> mx.array:
+    """Unpack a weight, if it is packed."""
+    if isinstance(weight, QuantizedWeights):
+        return mx.dequantize(
+            weight.weight,
+            weight.scales,
+            weight.biases,
+            group_size=weight.group_size,
+            bits=weight.bits,
+        )
+    return weight
+
+
+@specimen(4, symbol=GENERATE)
+def prompt_in_pieces(model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str) -> str:
+    caches = [TinyKvFullCache() for _ in range(model.num_hidden_layers)]
+    ids = mx.array(tokenizer.encode(prompt))[None]
+    for start in range(0, ids.shape[1] - 1, 2):
+        stop = min(start + 2, ids.shape[1] - 1)
+        mx.eval(model(ids[:, start:stop], caches[0].offset, caches))
+    token, answer = ids[:, -1:], list[int]()
+    detokenizer = tokenizer.detokenizer
+    while True:
+        logits = model(token, caches[0].offset, caches)
+        token = mx.argmax(logits[:, -1:], axis=-1)
+        if token.item() == tokenizer.eos_token_id:
+            return tokenizer.decode(answer)
+        answer.append(cast("int", token.item()))
+        detokenizer.add_token(answer[-1])
+        print(detokenizer.last_segment, end="", flush=True)
+
+
+@specimen(4, symbol=GENERATE)
+def token_by_token(model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str) -> str:
+    print(prompt, end="", flush=True)
+    caches = list(map(_cache, range(model.num_hidden_layers)))
+    ids = list(tokenizer.encode(prompt))
+    num_prompt_ids = len(ids)
+    detokenizer = tokenizer.detokenizer
+    for position in itertools.count():
+        logits = model(mx.array([ids[position : position + 1]]), position, caches)
+        if position + 1 < len(ids):
+            continue
+        ids.append(cast("int", mx.argmax(logits[0, -1]).item()))
+        if ids[-1] in tokenizer.eos_token_ids:
+            break
+        detokenizer.add_token(ids[-1])
+        sys.stdout.write(detokenizer.last_segment)
+        sys.stdout.flush()
+    return tokenizer.decode(ids[num_prompt_ids:], skip_special_tokens=True)
+
+
+def _cache(layer: int) -> TinyKvFullCache:
+    """Make the cache of a layer."""
+    del layer
+    return TinyKvFullCache()
+
+
+@specimen(4, symbol=GENERATE)
+def sampler_and_limit_besides(
+    model: Qwen2ModelWeek2,
+    tokenizer: Tokenizer,
+    prompt: str,
+    sampler: Any = None,  # noqa: ANN401 - a function, or nothing
+    max_tokens: int = 1000,
+) -> str:
+    caches = [TinyKvFullCache() for _ in range(model.num_hidden_layers)]
+    new, offset = mx.array([tokenizer.encode(prompt)]), 0
+    detokenizer = tokenizer.detokenizer
+    detokenizer.reset()
+    for _ in range(max_tokens):
+        log_probs = nn.log_softmax(model(new, offset, caches)[:, -1], axis=-1)
+        offset += new.shape[1]
+        new = (sampler or (lambda one: mx.argmax(one, axis=-1)))(log_probs)[:, None]
+        if new.item() in tokenizer.eos_token_ids:
+            break
+        detokenizer.add_token(new.item())
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    print(detokenizer.last_segment)
+    return detokenizer.text

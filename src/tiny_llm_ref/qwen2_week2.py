@@ -1,0 +1,396 @@
+"""The Qwen2 model with a memory: each token is computed once, and never again."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import mlx.core as mx
+from jaxtyping import Float, Integer
+from mlx import nn
+
+from .attention import scaled_dot_product_attention_grouped
+from .basics import linear, silu
+from .embedding import Embedding
+from .kv_cache import Mask, TinyKvCache
+from .layer_norm import RMSNorm
+from .positional_encoding import RoPE
+from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
+
+Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
+
+
+class Qwen2MultiHeadAttention:
+    """Attend with grouped heads to the new tokens and to those in a cache.
+
+        q = rope(x wq^T + bq)   k = rope(x wk^T + bk)   v = x wv^T + bv
+        K, V = k and v behind those in the cache
+        y = concat over heads of attention(q, K, V) wo^T
+
+    Only the L new tokens are projected and rotated. The cache keeps keys as they are
+    compared, rotated and one per key head.
+
+    Args:
+        hidden_size: Width E of the activations.
+        num_heads: Number of query heads H. The width of a head D is E / H.
+        num_kv_heads: Number of key and value heads H_kv, which divides H.
+        wq: Query projection, one block of D rows per query head.
+        wk: Key projection, one block of D rows per key head.
+        wv: Value projection, laid out like `wk`.
+        wo: Output projection. It has no bias.
+        bq: Bias of the queries, added before the rotation.
+        bk: Bias of the keys, added before the rotation.
+        bv: Bias of the values.
+        max_seq_len: Number of positions that can be rotated.
+        theta: Base of the rotation.
+
+    Raises:
+        ValueError: `num_heads` does not divide `hidden_size`, `num_kv_heads` does
+            not divide `num_heads`, or a weight has the wrong shape.
+
+    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        num_heads: int,
+        num_kv_heads: int,
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
+        bq: Float[mx.array, " HD"],
+        bk: Float[mx.array, " HkvD"],
+        bv: Float[mx.array, " HkvD"],
+        max_seq_len: int = 32768,
+        theta: float = 1000000,
+    ) -> None:
+        if hidden_size % num_heads != 0 or num_heads % num_kv_heads != 0:
+            raise ValueError(
+                "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, "
+                f"and num_heads to divide hidden_size, got {num_kv_heads}, {num_heads} "
+                f"and {hidden_size}"
+            )
+        head_dim = hidden_size // num_heads
+        kv_size = num_kv_heads * head_dim
+        self.wq = _checked("wq", wq, (hidden_size, hidden_size))
+        self.wk = _checked("wk", wk, (kv_size, hidden_size))
+        self.wv = _checked("wv", wv, (kv_size, hidden_size))
+        self.wo = _checked("wo", wo, (hidden_size, hidden_size))
+        self.bq = _checked("bq", bq, (hidden_size,))
+        self.bk = _checked("bk", bk, (kv_size,))
+        self.bv = _checked("bv", bv, (kv_size,))
+        self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
+        self.rope = RoPE(head_dim, max_seq_len, theta)
+
+    def __call__(
+        self,
+        x: Float[mx.array, "B L E"],
+        offset: int,
+        cache: TinyKvCache,
+        mask: Mask = None,
+    ) -> Float[mx.array, "B L E"]:
+        """Let every token of `x` collect from the S tokens in the cache and in `x`.
+
+        Args:
+            x: Activations of the new tokens.
+            offset: Position of the first of them: how many tokens came before.
+            cache: What this layer remembers. The new tokens are added to it.
+            mask: "causal", or an array that is added to the scores L x S, or None.
+        """
+        L = x.shape[1]  # noqa: N806 - as in the shapes
+        positions = slice(offset, offset + L)
+        query = _project(x, self.wq, self.bq, self.num_heads)
+        key = _project(x, self.wk, self.bk, self.num_kv_heads)
+        value = _project(x, self.wv, self.bv, self.num_kv_heads)
+        keys, values, _, mask = cache.update_and_fetch(
+            self.rope(key, positions).swapaxes(1, 2), value.swapaxes(1, 2), L, mask
+        )
+        heads = scaled_dot_product_attention_grouped(
+            self.rope(query, positions).swapaxes(1, 2), keys, values, mask=mask
+        )
+        return _product(mx.flatten(heads.swapaxes(1, 2), -2, -1), self.wo)
+
+
+class Qwen2MLP:
+    """Work on each token by itself: a gated feed-forward layer (SwiGLU).
+
+        y = (silu(x w_gate^T) * (x w_up^T)) w_down^T
+
+    It needs no cache: no token looks at another one here.
+
+    Args:
+        dim: Width E of the activations.
+        hidden_dim: Width I in between.
+        w_gate: Weight of the branch that goes through `silu` and opens the gate.
+        w_up: Weight of the branch that passes through the gate.
+        w_down: Weight of the way back to width E.
+
+    Raises:
+        ValueError: A weight has the wrong shape.
+
+    Source: Shazeer 2020 (arXiv:2002.05202), equation 6. No biases.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        hidden_dim: int,
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
+    ) -> None:
+        self.w_gate = _checked("w_gate", w_gate, (hidden_dim, dim))
+        self.w_up = _checked("w_up", w_up, (hidden_dim, dim))
+        self.w_down = _checked("w_down", w_down, (dim, hidden_dim))
+
+    def __call__(self, x: Float[mx.array, "*N L E"]) -> Float[mx.array, "*N L E"]:
+        """Transform every vector of `x`."""
+        gate = silu(_product(x, self.w_gate))
+        return _product(gate * _product(x, self.w_up), self.w_down)
+
+
+class Qwen2TransformerBlock:
+    """One layer of the model: attention, then the MLP, each added to the stream.
+
+        h = x + attention(norm_1(x), cache)
+        y = h + mlp(norm_2(h))
+
+    The norms stand before the parts ("pre-norm"), so that the stream from x to y is
+    only ever added to.
+
+    Args:
+        num_attention_heads: Number of query heads H.
+        num_kv_heads: Number of key and value heads H_kv.
+        hidden_size: Width E of the activations.
+        intermediate_size: Width I inside the MLP.
+        rms_norm_eps: The eps of both norms.
+        wq: As in `Qwen2MultiHeadAttention`, like the next six.
+        wk: Key projection.
+        wv: Value projection.
+        wo: Output projection.
+        bq: Bias of the queries.
+        bk: Bias of the keys.
+        bv: Bias of the values.
+        w_gate: As in `Qwen2MLP`, like the next two.
+        w_up: Weight of the branch through the gate.
+        w_down: Weight of the way back.
+        w_input_layernorm: Gain of the norm before attention.
+        w_post_attention_layernorm: Gain of the norm after it, before the MLP.
+        max_seq_len: Number of positions that can be rotated.
+        theta: Base of the rotation.
+
+    Raises:
+        ValueError: As the parts do.
+
+    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2; pre-norm from Xiong et
+        al. 2020 (arXiv:2002.04745).
+    """
+
+    def __init__(
+        self,
+        num_attention_heads: int,
+        num_kv_heads: int,
+        hidden_size: int,
+        intermediate_size: int,
+        rms_norm_eps: float,
+        wq: Float[mx.array, "HD E"] | QuantizedWeights,
+        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
+        wo: Float[mx.array, "E HD"] | QuantizedWeights,
+        bq: Float[mx.array, " HD"],
+        bk: Float[mx.array, " HkvD"],
+        bv: Float[mx.array, " HkvD"],
+        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
+        w_up: Float[mx.array, "I E"] | QuantizedWeights,
+        w_down: Float[mx.array, "E I"] | QuantizedWeights,
+        w_input_layernorm: Float[mx.array, " E"],
+        w_post_attention_layernorm: Float[mx.array, " E"],
+        max_seq_len: int = 32768,
+        theta: float = 1000000,
+    ) -> None:
+        self.attention = Qwen2MultiHeadAttention(
+            hidden_size,
+            num_attention_heads,
+            num_kv_heads,
+            wq,
+            wk,
+            wv,
+            wo,
+            bq,
+            bk,
+            bv,
+            max_seq_len,
+            theta,
+        )
+        self.mlp = Qwen2MLP(hidden_size, intermediate_size, w_gate, w_up, w_down)
+        self.input_layernorm = RMSNorm(hidden_size, w_input_layernorm, rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(
+            hidden_size, w_post_attention_layernorm, rms_norm_eps
+        )
+
+    def __call__(
+        self,
+        x: Float[mx.array, "B L E"],
+        offset: int,
+        cache: TinyKvCache,
+        mask: Mask = None,
+    ) -> Float[mx.array, "B L E"]:
+        """Carry the stream `x` of the new tokens through the layer.
+
+        Args:
+            x: Activations of the new tokens.
+            offset: Handed to the attention, like the next two.
+            cache: What the attention of this layer remembers.
+            mask: What the new tokens may see.
+        """
+        h = x + self.attention(self.input_layernorm(x), offset, cache, mask)
+        return h + self.mlp(self.post_attention_layernorm(h))
+
+
+class Qwen2ModelWeek2:
+    """The whole model, shown a text in pieces: it remembers those before.
+
+    Attributes:
+        num_hidden_layers: Number of layers, and so of the caches that it needs.
+
+    Args:
+        mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
+            packed where they are quantised. Only the table of the embedding, of which
+            rows are looked up, is dequantised.
+        enable_flash_attn: Whether to attend with `flash_attention` of day 6.
+
+    Raises:
+        ValueError: The checkpoint is not a Qwen2, a weight has the wrong shape, or
+            `flash_attention` is asked for before it is there.
+
+    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
+    """
+
+    def __init__(
+        self,
+        mlx_model: Any,  # noqa: ANN401 - mlx_lm has no types
+        enable_flash_attn: bool = False,
+    ) -> None:
+        if enable_flash_attn:
+            raise ValueError(
+                "Qwen2ModelWeek2: expected enable_flash_attn=False, got True; flash "
+                "attention comes on day 6"
+            )
+        args = mlx_model.args
+        if args.model_type != "qwen2":
+            raise ValueError(
+                "Qwen2ModelWeek2: expected a checkpoint of model_type 'qwen2', got "
+                f"{args.model_type!r}"
+            )
+        weights = mlx_model.model
+        self.embedding = Embedding(
+            args.vocab_size, args.hidden_size, dequantize_linear(weights.embed_tokens)
+        )
+        self.num_hidden_layers = len(weights.layers)
+        self.layers = [_load_block(args, layer) for layer in weights.layers]
+        self.norm = RMSNorm(args.hidden_size, weights.norm.weight, args.rms_norm_eps)
+        self.w_lm_head = _stored(
+            weights.embed_tokens if args.tie_word_embeddings else mlx_model.lm_head
+        )
+
+    def __call__(
+        self,
+        inputs: Integer[mx.array, "B L"],
+        offset: int,
+        cache: Sequence[TinyKvCache],
+    ) -> Float[mx.array, "B L V"]:
+        """Score the next token after each of the new tokens.
+
+        Args:
+            inputs: Ids of the L tokens that are new.
+            offset: Position of the first of them: how many tokens came before.
+            cache: One cache per layer, with the tokens that came before. The new ones
+                are added.
+
+        Returns:
+            Logits: what softmax turns into the probability of each next token.
+
+        Raises:
+            ValueError: There is not one cache per layer.
+        """
+        if len(cache) != self.num_hidden_layers:
+            raise ValueError(
+                f"Qwen2ModelWeek2: expected {self.num_hidden_layers} caches, one per "
+                f"layer, got {len(cache)}"
+            )
+        x = self.embedding(inputs)
+        for layer, own_cache in zip(self.layers, cache, strict=True):
+            x = layer(x, offset, own_cache, mask="causal")
+        return _product(self.norm(x), self.w_lm_head)
+
+
+def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
+    """Build one layer of the model from the layer that `mlx_lm` loaded."""
+    attention, mlp = layer.self_attn, layer.mlp
+    return Qwen2TransformerBlock(
+        num_attention_heads=args.num_attention_heads,
+        num_kv_heads=args.num_key_value_heads,
+        hidden_size=args.hidden_size,
+        intermediate_size=args.intermediate_size,
+        rms_norm_eps=args.rms_norm_eps,
+        wq=_stored(attention.q_proj),
+        wk=_stored(attention.k_proj),
+        wv=_stored(attention.v_proj),
+        wo=_stored(attention.o_proj),
+        bq=attention.q_proj.bias,
+        bk=attention.k_proj.bias,
+        bv=attention.v_proj.bias,
+        w_gate=_stored(mlp.gate_proj),
+        w_up=_stored(mlp.up_proj),
+        w_down=_stored(mlp.down_proj),
+        w_input_layernorm=layer.input_layernorm.weight,
+        w_post_attention_layernorm=layer.post_attention_layernorm.weight,
+        max_seq_len=args.max_position_embeddings,
+        theta=args.rope_theta,
+    )
+
+
+def _stored(
+    mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
+) -> Float[mx.array, "O I"] | QuantizedWeights:
+    """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
+    if isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
+        return QuantizedWeights.from_mlx_layer(mlx_layer)
+    return mlx_layer.weight
+
+
+def _checked(name: str, weight: Weight, shape: tuple[int, ...]) -> Weight:
+    """Return `weight`, once its shape is known to be right."""
+    if (got := _shape(weight)) != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {got}")
+    return weight
+
+
+def _shape(weight: mx.array | QuantizedWeights) -> tuple[int, ...]:
+    """Return the shape of a weight, of the dense one if it is packed."""
+    if isinstance(weight, QuantizedWeights):
+        num_outputs, num_words = weight.weight.shape
+        return num_outputs, num_words * 32 // weight.bits
+    return weight.shape
+
+
+def _project(
+    x: Float[mx.array, "B L E"],
+    weight: Float[mx.array, "HD E"] | QuantizedWeights,
+    bias: Float[mx.array, " HD"],
+    num_heads: int,
+) -> Float[mx.array, "B L H D"]:
+    """Make one vector per token and head."""
+    return mx.unflatten(_product(x, weight, bias), -1, (num_heads, -1))
+
+
+def _product(
+    x: Float[mx.array, "*N I"],
+    weight: Float[mx.array, "O I"] | QuantizedWeights,
+    bias: Float[mx.array, " O"] | None = None,
+) -> Float[mx.array, "*N O"]:
+    """Multiply by a weight: the one place that all products of the model go through."""
+    if isinstance(weight, QuantizedWeights):
+        return quantized_linear(x, weight, bias)
+    return linear(x, weight, bias)

@@ -1,0 +1,224 @@
+"""`pdm run bench`: engines take turns, and rows say what the machine could do."""
+
+import io
+import itertools
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tiny_llm_course.bench import machine, worker
+from tiny_llm_course.bench.engines import KINDS, Kind, Step, Stored
+from tiny_llm_course.bench.figure import draw
+from tiny_llm_course.bench.machine import Machine
+from tiny_llm_course.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
+from tiny_llm_course.bench.results import about, cost_of, row_of, write
+from tiny_llm_course.bench.taking_turns import (
+    BUDGET_S,
+    SLOW_S,
+    Case,
+    take_turns,
+)
+
+MACHINE = Machine(read_bytes_per_s=44e9, flops_per_s=208e9)
+DENSE = Stored("float32", "float32")
+FOUR_BITS = Stored("4-bit, float32", "float32", bits=4)
+
+
+class FakeEngine:
+    """Remembers what it was asked for."""
+
+    stored = DENSE
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def prefill(self, num_tokens: int) -> Step:
+        self.asked.append(f"prefill {num_tokens}")
+        return lambda: time.sleep(0.001)
+
+    def generate(self, context: int) -> Step:
+        self.asked.append(f"generate {context}")
+        return lambda: time.sleep(0.001)
+
+
+class FakeWorker:
+    """Answers at once, with the times that it was given."""
+
+    def __init__(self, kind: Kind, steps_s: Iterable[float], log: list[str]) -> None:
+        self.kind = kind
+        self._steps_s = iter(steps_s)
+        self._log = log
+
+    def measure(self, work: str, tokens: int, for_s: float) -> list[float]:
+        del for_s
+        self._log.append(f"{self.kind.key} {work} {tokens}")
+        return [next(self._steps_s)]
+
+
+def show_nothing(done: int, total: int, case: str) -> None:
+    del done, total, case
+
+
+def case_of(kind: Kind, work: str = "generate", tokens: int = 32) -> Case:
+    return Case(kind, QWEN2_0_5B, work, tokens)
+
+
+def run(workers: list[FakeWorker], cases: list[Case], num_rounds: int) -> None:
+    take_turns(workers, cases, num_rounds, show_nothing)  # pyright: ignore
+
+
+def test_engines_have_their_turns_one_after_the_other() -> None:
+    """So that a disturbance meets them all."""
+    log: list[str] = []
+    ours, peer = KINDS[0], KINDS[2]
+    workers = [FakeWorker(kind, [0.5] * 9, log) for kind in (ours, peer)]
+
+    run(workers, [case_of(ours), case_of(peer)], 2)
+
+    assert log == ["week1 generate 32", "mlx_lm generate 32"] * 3
+
+
+def test_the_first_step_is_a_warm_up() -> None:
+    case = case_of(KINDS[0])
+
+    run([FakeWorker(KINDS[0], [9.0, 1.0, 2.0], [])], [case], 2)
+
+    assert case.steps_s == [1.0, 2.0]
+
+
+def test_a_slow_case_is_measured_once_and_for_all() -> None:
+    """A prompt of 1024 tokens takes `mlx_lm` minutes."""
+    case = case_of(KINDS[0])
+
+    run([FakeWorker(KINDS[0], [SLOW_S + BUDGET_S], [])], [case], 5)
+
+    assert case.steps_s == [SLOW_S + BUDGET_S]
+
+
+def test_a_worker_prepares_each_step_anew() -> None:
+    engine = FakeEngine()
+
+    steps_s = worker.measure(engine, "prefill", 8, for_s=0.0)
+
+    assert engine.asked == ["prefill 8"]
+    assert len(steps_s) == 1
+    assert steps_s[0] >= 0.001
+
+
+def test_a_worker_takes_steps_until_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By a clock that goes on by a second whenever it is asked."""
+    clock = itertools.count()
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+
+    steps_s = worker.measure(FakeEngine(), "generate", 8, for_s=2.5)
+
+    assert steps_s == [1.0, 1.0, 1.0]
+
+
+def test_a_worker_speaks_json_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "PAUSE_S", 0.0)
+    request = json.dumps({"work": "generate", "tokens": 8, "for_s": 0.0})
+    answers = io.StringIO()
+
+    worker.serve(FakeEngine(), io.StringIO(f"{request}\n{request}\n"), answers)
+
+    stored, *steps_s = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert Stored(**stored) == DENSE
+    assert [len(one) for one in steps_s] == [1, 1]
+
+
+def test_the_cost_of_a_token_is_that_of_day_2() -> None:
+    """278 MB of weights and their groups' float32 scales, and 32 tokens of cache."""
+    cost = cost_of(case_of(KINDS[0]), FOUR_BITS, MACHINE)
+
+    assert cost.flops == 990674944
+    assert cost.num_bytes == 309798400
+    assert cost.seconds == pytest.approx(309798400 / 44e9)
+
+
+def test_a_prompt_goes_through_the_head_once() -> None:
+    short = cost_of(case_of(KINDS[0], "prefill", 1), DENSE, MACHINE)
+    long = cost_of(case_of(KINDS[0], "prefill", 2), DENSE, MACHINE)
+
+    config = args_of(QWEN2_0_5B)
+    head = 2 * config.vocab_size * config.hidden_size
+    layers = short.flops - head
+    attention = 4 * config.hidden_size * config.num_hidden_layers
+    assert long.flops == head + 2 * layers + attention
+
+
+def test_a_row_sets_the_speed_against_the_roof() -> None:
+    case = case_of(KINDS[2])
+    case.steps_s += [0.1, 0.2, 9.0]
+
+    row = row_of(case, DENSE, MACHINE, "tiny_llm_ref")
+
+    cost = cost_of(case, DENSE, MACHINE)
+    assert row["engine"] == "mlx_lm"
+    assert row["tokens_per_s"] == 5.0
+    assert row["bytes_moved"] == cost.num_bytes
+    assert row["share_of_bandwidth"] == pytest.approx(
+        cost.num_bytes / 0.2 / 44e9, rel=1e-3
+    )
+    assert row["roofline_tokens_per_s"] == pytest.approx(1 / cost.seconds, rel=1e-3)
+
+
+def test_a_prompt_counts_all_its_tokens() -> None:
+    case = case_of(KINDS[0], "prefill", 256)
+    case.steps_s.append(2.0)
+
+    row = row_of(case, DENSE, MACHINE, "tiny_llm_ref")
+
+    assert row["tokens_per_s"] == 128.0
+    assert row["engine"] == "tiny_llm_ref"
+    assert row["rung"] == "week 1"
+
+
+def test_a_file_that_is_known_to_be_larger_counts_as_it_is() -> None:
+    stored = Stored("q4_0", "float16", weight_bytes=10**9)
+
+    cost = cost_of(case_of(KINDS[5], tokens=1), stored, MACHINE)
+
+    assert cost.num_bytes == 10**9 + 24 * 2 * 128 * 2
+
+
+def test_results_are_one_object_with_rows(tmp_path: Path) -> None:
+    case = case_of(KINDS[0])
+    case.steps_s.append(0.5)
+    row = row_of(case, DENSE, MACHINE, "tiny_llm_ref")
+
+    write(tmp_path / "new" / "bench.json", about("pdm run bench", MACHINE), [row])
+
+    kept = json.loads((tmp_path / "new" / "bench.json").read_text())
+    names = {"machine", "command", "date", "read_bandwidth_gb_per_s", "rows"}
+    assert names <= kept.keys()
+    assert kept["read_bandwidth_gb_per_s"] == 44.0
+    assert kept["rows"] == [row]
+
+
+def test_the_figure_has_a_panel_for_each_model_and_work() -> None:
+    cases = [
+        Case(KINDS[0], model, work, 32, [0.5])
+        for model in (EMBEDDED_MODEL, QWEN2_0_5B)
+        for work in ("prefill", "generate")
+    ]
+
+    figure = draw([row_of(one, DENSE, MACHINE, "tiny_llm_ref") for one in cases])
+
+    assert len(figure.axes) == 4
+
+
+def test_reading_memory_takes_time() -> None:
+    """Nobody reads a terabyte per second here; and it is not the time of a call."""
+    assert 1e8 < machine.read_bandwidth(2, num_bytes=1 << 24) < 1e12
+
+
+def test_every_engine_has_a_name_of_its_own() -> None:
+    keys = [kind.key for kind in KINDS]
+
+    assert len(set(keys)) == len(keys)

@@ -1,0 +1,491 @@
+"""Week 2, day 1: the key/value cache, and a model that remembers.
+
+The chapter: book/en/week-2-day-1-kv-cache.md
+"""
+
+import contextlib
+import io
+from collections.abc import Sequence
+
+import mlx.core as mx
+import pytest
+from mlx import nn
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    Weights,
+    attention_weights,
+    block_weights,
+    dequantised,
+    embedded,
+    mlp_weights,
+    mlx_model,
+    model_weights,
+)
+from tiny_llm_course.grading.caching import (
+    CACHE,
+    Attribute,
+    CopyCount,
+    Filling,
+    InPieces,
+    Part,
+    compositions,
+)
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.fakes import ByteTokenizer, ScriptedCachedModel
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import each_dtype, normal
+from tiny_llm_course.oracle.exact import exact, exact_truth
+
+ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
+MLP = "qwen2_week2.Qwen2MLP"
+BLOCK = "qwen2_week2.Qwen2TransformerBlock"
+MODEL = "qwen2_week2.Qwen2ModelWeek2"
+GENERATE = "generate.simple_generate_with_kv_cache"
+
+IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
+
+MIXED = (3, 1, 2, 1)
+"""Several tokens at the beginning, and again when there are some in the cache."""
+
+each_part = pytest.mark.parametrize("part", ["keys", "values"])
+
+
+@each_dtype
+@each_part
+@pytest.mark.parametrize("pieces", list(compositions(4)), ids=str)
+def test_task_1_cache_hands_out_all_tokens(
+    grade: Grader, part: Part, pieces: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    """In the order in which they came, and exactly as they were."""
+    _assert_filled(grade, (2, 3, 4, 6), pieces, part, dtype)
+
+
+@each_part
+@pytest.mark.parametrize(
+    "pieces",
+    [(1,) * 70, (5, 1, 300, 1, 1, 40), (257, 1, 1), (1, 1025)],
+    ids=["ones", "long-between", "257-first", "long-second"],
+)
+def test_task_1_cache_holds_long_texts(
+    grade: Grader, part: Part, pieces: tuple[int, ...]
+) -> None:
+    """However large its buffers are, some of these do not fit."""
+    _assert_filled(grade, (1, 2, sum(pieces), 4), pieces, part, mx.float32)
+
+
+@pytest.mark.parametrize("part", ["offset", "length"])
+@pytest.mark.parametrize("pieces", [(4,), (3, 1, 2), (1, 1, 1, 1)], ids=str)
+def test_task_1_cache_counts_its_tokens(
+    grade: Grader, part: Part, pieces: tuple[int, ...]
+) -> None:
+    keys = normal(2, 3, sum(pieces), 6)
+
+    call = Filling(CACHE, (keys, keys), pieces=pieces, part=part)
+
+    grade.assert_equal(call, sum(pieces))
+
+
+@pytest.mark.parametrize("mask", [None, "causal"])
+def test_task_1_cache_hands_back_the_mask(grade: Grader, mask: str | None) -> None:
+    keys = normal(1, 2, 4, 6)
+    more = {"mask_length": 2, "mask": mask}
+
+    call = Filling(CACHE, (keys, keys), more, pieces=(2, 2), part="mask")
+
+    grade.assert_equal(call, mask)
+
+
+@each_part
+def test_task_1_two_caches_have_nothing_in_common(grade: Grader, part: Part) -> None:
+    """Every layer has one."""
+    keys, values = normal(1, 2, 5, 6, name="keys"), normal(1, 2, 5, 6, name="values")
+
+    call = Filling(CACHE, (keys, values), pieces=(4, 1), part=part, num_others=2)
+
+    right = keys if part == "keys" else values
+    grade.assert_close(call, exact_truth(exact(right)), mx.float32)
+
+
+@each_part
+def test_task_1_what_was_handed_out_does_not_change(grade: Grader, part: Part) -> None:
+    keys, values = normal(1, 2, 9, 6, name="keys"), normal(1, 2, 9, 6, name="values")
+
+    call = Filling(CACHE, (keys, values), pieces=(3, *[1] * 6), part=part, of_piece=2)
+
+    right = (keys if part == "keys" else values)[:, :, :5]
+    grade.assert_close(call, exact_truth(exact(right)), mx.float32)
+
+
+def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
+    """In steps or by doubling: half of the tokens at least must come for free."""
+    token = normal(1, 2, 1, 64)
+
+    call = CopyCount(CACHE, (token, token))
+
+    num_copies = grade.run(call)
+    names = {"num_copies": num_copies, "num_tokens": call.num_counted}
+    grade.assert_that(
+        num_copies <= call.num_counted // 2,
+        call,
+        say("week_2_day_1.complaints.copied", **names),
+    )
+
+
+@each_dtype
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        Architecture(),
+        Architecture(num_attention_heads=8, num_key_value_heads=1),
+        Architecture(hidden_size=24, num_key_value_heads=4),
+    ],
+    ids=["grouped", "one-kv-head", "all-kv-heads"],
+)
+@pytest.mark.parametrize("pieces", [(7,), (6, 1), MIXED, (1,) * 7], ids=str)
+def test_task_2_attention_agrees_with_transformers(
+    grade: Grader, pieces: tuple[int, ...], sizes: Architecture, dtype: mx.Dtype
+) -> None:
+    x = normal(2, 7, sizes.hidden_size, dtype=dtype)
+
+    _assert_attention(grade, x, sizes, pieces)
+
+
+def test_task_2_attention_agrees_up_to_the_last_position(grade: Grader) -> None:
+    """The table of angles is as long as the model says, and no longer."""
+    sizes = Architecture(max_position_embeddings=40)
+
+    _assert_attention(grade, normal(1, 40, 32), sizes, (30, 9, 1))
+
+
+def test_task_2_attention_without_a_mask_sees_everything(grade: Grader) -> None:
+    """What a single new token needs, and what a mask is not."""
+    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
+
+    sizes = Architecture()
+    weights = attention_weights(sizes, mx.float32)
+    x = normal(2, 5, sizes.hidden_size)
+
+    call = _attention_call(x, weights, sizes, (5,), None)
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
+
+
+def test_task_2_attention_caches_only_the_key_heads(grade: Grader) -> None:
+    """That is why there are fewer of them."""
+    sizes = Architecture()
+    weights = attention_weights(sizes, mx.float32)
+
+    call = _attention_call(normal(1, 4, 32), weights, sizes, (3, 1), "causal")
+
+    grade.run(call)
+    num_heads = max(call.cached_heads, default=sizes.num_key_value_heads)
+    names = {"num_heads": num_heads, "expected": sizes.num_key_value_heads}
+    grade.assert_that(
+        num_heads == sizes.num_key_value_heads,
+        call,
+        say("week_2_day_1.complaints.cached_heads", **names),
+    )
+
+
+@each_dtype
+def test_task_2_mlp_agrees_with_transformers(grade: Grader, dtype: mx.Dtype) -> None:
+    from tiny_llm_course.oracle import qwen2
+
+    sizes = Architecture()
+    weights = mlp_weights(sizes, dtype)
+    x = normal(2, 3, sizes.hidden_size, dtype=dtype)
+
+    build = (sizes.hidden_size, sizes.intermediate_size, *weights.values())
+    call = Call(MLP, (x,), build=build)
+
+    grade.assert_close(call, qwen2.mlp(x, weights), dtype)
+
+
+@each_dtype
+@pytest.mark.parametrize("pieces", [(7,), (6, 1), MIXED, (1,) * 7], ids=str)
+def test_task_2_block_agrees_with_transformers(
+    grade: Grader, pieces: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    from tiny_llm_course.oracle import qwen2
+
+    sizes = Architecture(rms_norm_eps=0.5)
+    weights = block_weights(sizes, dtype)
+    x = normal(2, 7, sizes.hidden_size, dtype=dtype)
+
+    build = (
+        sizes.num_attention_heads,
+        sizes.num_key_value_heads,
+        sizes.hidden_size,
+        sizes.intermediate_size,
+        sizes.rms_norm_eps,
+        *weights.values(),
+        sizes.max_position_embeddings,
+        sizes.rope_theta,
+    )
+    call = InPieces(BLOCK, (x, "causal"), build=build, pieces=pieces)
+
+    grade.assert_close(call, qwen2.block_in_pieces(x, weights, sizes, pieces), dtype)
+
+
+@pytest.mark.parametrize("pieces", list(compositions(5)), ids=str)
+def test_task_3_model_agrees_for_every_split_of_a_prompt(
+    grade: Grader, pieces: tuple[int, ...]
+) -> None:
+    _assert_model(grade, Architecture(), mx.float32, pieces, num_tokens=5)
+
+
+@each_dtype
+@pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("pieces", [(7,), MIXED], ids=str)
+def test_task_3_model_agrees_with_transformers(
+    grade: Grader,
+    pieces: tuple[int, ...],
+    dtype: mx.Dtype,
+    *,
+    tie_word_embeddings: bool,
+) -> None:
+    sizes = Architecture(tie_word_embeddings=tie_word_embeddings)
+
+    _assert_model(grade, sizes, dtype, pieces)
+
+
+def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
+    """Other layers, heads, eps and base than anybody would write into the code."""
+    sizes = Architecture(
+        hidden_size=24,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        num_hidden_layers=3,
+        rms_norm_eps=0.1,
+        rope_theta=300.0,
+    )
+
+    _assert_model(grade, sizes, mx.float32, MIXED)
+
+
+@pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
+def test_task_3_model_reads_quantised_weights(
+    grade: Grader, *, tie_word_embeddings: bool
+) -> None:
+    from tiny_llm_course.oracle import qwen2
+
+    sizes = Architecture(intermediate_size=64, tie_word_embeddings=tie_word_embeddings)
+    model = mlx_model(sizes, model_weights(sizes, mx.float32))
+    nn.quantize(model, group_size=32, bits=4)
+
+    ids = mx.array(IDS)
+    layers = sizes.num_hidden_layers
+    call = InPieces(MODEL, (ids,), build=(model,), pieces=MIXED, num_caches=layers)
+
+    truth = qwen2.model_in_pieces(ids, dequantised(model), sizes, MIXED)
+    grade.assert_close(call, truth, mx.float32)
+
+
+def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -> None:
+    from tiny_llm_course.oracle import qwen2
+
+    sizes, weights = embedded()
+    model = mlx_model(sizes, weights)
+
+    ids = mx.array(IDS)
+    layers = sizes.num_hidden_layers
+    call = InPieces(MODEL, (ids,), build=(model,), pieces=MIXED, num_caches=layers)
+
+    truth = qwen2.model_in_pieces(ids, weights, sizes, MIXED)
+    grade.assert_close(call, truth, mx.float32)
+
+
+def test_task_3_model_begins_anew_with_new_caches(grade: Grader) -> None:
+    """Whatever it was shown before: it is the caches that remember."""
+    from tiny_llm_course.oracle import qwen2
+
+    sizes = Architecture()
+    weights = model_weights(sizes, mx.float32)
+
+    ids = mx.array(IDS)
+    call = InPieces(
+        MODEL,
+        (ids,),
+        build=(mlx_model(sizes, weights),),
+        pieces=(6, 1),
+        num_caches=sizes.num_hidden_layers,
+        times=2,
+    )
+
+    truth = qwen2.model_in_pieces(ids, weights, sizes, (6, 1))
+    grade.assert_close(call, truth, mx.float32)
+
+
+def test_task_3_model_says_how_many_caches_it_needs(grade: Grader) -> None:
+    sizes = Architecture(num_hidden_layers=3)
+    model = mlx_model(sizes, model_weights(sizes, mx.float32))
+
+    call = Attribute(MODEL, (), build=(model,), method="num_hidden_layers")
+
+    grade.assert_equal(call, 3)
+
+
+@pytest.mark.parametrize("prompt", ["Once", "x"])
+def test_task_4_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
+    model = ScriptedCachedModel(prompt, " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), prompt))
+
+    grade.assert_equal(call, " upon a time")
+
+
+def test_task_4_computes_each_token_once(grade: Grader) -> None:
+    """That is what the cache is for."""
+    model = ScriptedCachedModel("Once", " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    grade.run(call)
+    num_tokens = len("Once upon a time")
+    names = {"num_positions": model.num_positions, "num_tokens": num_tokens}
+    grade.assert_that(
+        model.num_positions <= num_tokens + 1,
+        call,
+        say("week_2_day_1.complaints.computed_again", **names),
+    )
+
+
+def test_task_4_begins_each_text_with_empty_caches(grade: Grader) -> None:
+    model = ScriptedCachedModel("Once", " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"), times=2)
+
+    grade.assert_equal(call, [" upon a time"] * 2)
+
+
+def test_task_4_prints_the_text_once(grade: Grader) -> None:
+    """In one piece, and without the end token. Whatever else is printed is welcome."""
+    model = ScriptedCachedModel("Once", " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    with contextlib.redirect_stdout(io.StringIO()) as screen:
+        grade.run(call)
+    printed = screen.getvalue().strip()
+    is_whole = "upon a time" in printed and "<end>" not in printed
+    grade.assert_that(
+        is_whole and printed.count("upon") == 1,
+        call,
+        say("week_1_day_6.complaints.not_printed_once", printed=printed),
+    )
+
+
+def test_task_4_prints_while_it_generates(grade: Grader) -> None:
+    screen = io.StringIO()
+    printed_before: list[str] = []
+
+    class WatchedModel(ScriptedCachedModel):
+        def __call__(
+            self, inputs: mx.array, offset: int, cache: Sequence[object]
+        ) -> mx.array:
+            printed_before.append(screen.getvalue())
+            return super().__call__(inputs, offset, cache)
+
+    model = WatchedModel("Once", " upon a time")
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    with contextlib.redirect_stdout(screen):
+        grade.run(call)
+    printed = printed_before[-1] if printed_before else ""
+    grade.assert_that(
+        "upon" in printed,
+        call,
+        say("week_1_day_6.complaints.printed_late", printed=printed),
+    )
+
+
+def test_task_4_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> None:
+    model = ScriptedCachedModel("The end.", "")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "The end."))
+
+    grade.assert_equal(call, "")
+
+
+def test_task_4_puts_together_characters_of_several_tokens(grade: Grader) -> None:
+    model = ScriptedCachedModel("1 ", "€ = 7.8 元")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "1 "))
+
+    grade.assert_equal(call, "€ = 7.8 元")
+
+
+def _assert_filled(
+    grade: Grader,
+    shape: tuple[int, ...],
+    pieces: tuple[int, ...],
+    part: Part,
+    dtype: mx.Dtype,
+) -> None:
+    """Fill a cache, and compare what it hands out with what was put in."""
+    keys = normal(*shape, dtype=dtype, name="keys")
+    values = normal(*shape, dtype=dtype, name="values")
+
+    call = Filling(CACHE, (keys, values), pieces=pieces, part=part)
+
+    right = keys if part == "keys" else values
+    grade.assert_close(call, exact_truth(exact(right)), dtype)
+
+
+def _attention_call(
+    x: mx.array,
+    weights: Weights,
+    sizes: Architecture,
+    pieces: tuple[int, ...],
+    mask: str | None,
+) -> InPieces:
+    """Build the attention, and show it `x`."""
+    build = (
+        sizes.hidden_size,
+        sizes.num_attention_heads,
+        sizes.num_key_value_heads,
+        *weights.values(),
+        sizes.max_position_embeddings,
+        sizes.rope_theta,
+    )
+    return InPieces(ATTENTION, (x, mask), build=build, pieces=pieces)
+
+
+def _assert_attention(
+    grade: Grader, x: mx.array, sizes: Architecture, pieces: tuple[int, ...]
+) -> None:
+    """Run one attention with a causal mask, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2
+
+    weights = attention_weights(sizes, x.dtype)
+
+    call = _attention_call(x, weights, sizes, pieces, "causal")
+
+    truth = qwen2.attention_in_pieces(x, weights, sizes, pieces)
+    grade.assert_close(call, truth, x.dtype)
+
+
+def _assert_model(
+    grade: Grader,
+    sizes: Architecture,
+    dtype: mx.Dtype,
+    pieces: tuple[int, ...],
+    num_tokens: int = 7,
+) -> None:
+    """Run the model on the first tokens of `IDS`, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2
+
+    weights = model_weights(sizes, dtype)
+    ids = mx.array(IDS)[:, :num_tokens]
+
+    call = InPieces(
+        MODEL,
+        (ids,),
+        build=(mlx_model(sizes, weights),),
+        pieces=pieces,
+        num_caches=sizes.num_hidden_layers,
+    )
+
+    grade.assert_close(call, qwen2.model_in_pieces(ids, weights, sizes, pieces), dtype)
