@@ -9,6 +9,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
 
 from tiny_llm_course.commands.lab import command
 from tiny_llm_course.labs import norm_eps
@@ -87,6 +88,27 @@ def test_cases_side_by_side_give_the_same_rows(lab: Run, tmp_path: Path) -> None
     run(together, solution, tmp_path / "results", lambda *_: None, quick=True)
 
     assert rows(tmp_path) == one_by_one
+
+
+def test_what_follows_is_measured_in_a_full_run_only(tmp_path: Path) -> None:
+    """And once it has been, nothing else follows."""
+    first, second = norm_eps.cases(quick=True)[:2]
+    solution = load_solution("ref")
+    followed = replace(
+        norm_eps.LAB,
+        cases=lambda _: [first],
+        more=lambda rows: [second] if rows else [],
+        draw=lambda _: Figure(),
+    )
+
+    def sizes(folder: str, quick: bool) -> list[object]:
+        (tmp_path / folder).mkdir()
+        place = tmp_path / folder
+        rows = run(followed, solution, place, lambda *_: None, quick=quick)
+        return list(dict.fromkeys(row["size"] for row in rows))
+
+    assert sizes("full", quick=False) == [first["size"], second["size"]]
+    assert sizes("quick", quick=True) == [first["size"]]
 
 
 def test_the_same_rows_come_out_again(lab: Run, tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ def test_every_arm_is_swept_and_its_best_rate_repeated() -> None:
     best = {arm: RATES[place % 3] for place, arm in enumerate(ablate.arms())}
     rows = [row(arm, rate, 0, abs(rate - best[arm])) for arm in best for rate in RATES]
 
-    begun, going, ended = (ablate.cases(False, part) for part in ([], rows[:-1], rows))
-
-    assert begun == going == ended[: len(rows)]
-    assert begun == [{key: one[key] for key in ablate.LAB.keys} for one in rows]
-    assert ended[len(rows) :] == [
+    assert ablate.cases(quick=False) == [
+        {key: one[key] for key in ablate.LAB.keys} for one in rows
+    ]
+    assert ablate.repeats(rows[:-1]) == []
+    assert ablate.repeats(rows) == [
         {**asdict(arm), "learning_rate": best[arm], "seed": seed}
         for seed in (1, 2)
         for arm in best

@@ -79,7 +79,6 @@ def depth() -> dict[str, Any]:
         "depth_vanished_bound": math.ceil(math.log10(vanished)),
         "depth_last_ratio": post / pre,
         "depth_root": math.sqrt(norm_activations.SIZE.num_layers),
-        "gated_last_finite": finite[-1],
         "gated_overflow_layer": len(finite),
     }
 

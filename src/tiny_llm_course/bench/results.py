@@ -14,7 +14,7 @@ from tiny_llm_course.bench.engines import Stored
 from tiny_llm_course.bench.machine import Machine
 from tiny_llm_course.bench.models import args_of
 from tiny_llm_course.bench.taking_turns import NUM_THREADS, Case
-from tiny_llm_course.labs.kept import describe_cpu
+from tiny_llm_course.labs.kept import describe_cpu, four_digits
 from tiny_llm_course.solution import load_solution
 
 Row = Mapping[str, str | int | float]
@@ -78,12 +78,12 @@ def row_of(case: Case, stored: Stored, machine: Machine, solution: str) -> Row:
         "weights": stored.weights,
         "work": case.work,
         "tokens": case.tokens,
-        "tokens_per_s": _rounded(num_new / step_s),
+        "tokens_per_s": four_digits(num_new / step_s),
         "bytes_moved": cost.num_bytes,
-        "share_of_bandwidth": _rounded(
+        "share_of_bandwidth": four_digits(
             cost.num_bytes / step_s / machine.read_bytes_per_s
         ),
-        "roofline_tokens_per_s": _rounded(num_new / cost.seconds),
+        "roofline_tokens_per_s": four_digits(num_new / cost.seconds),
         "num_steps": len(case.steps_s),
     }
 
@@ -95,8 +95,8 @@ def about(command: str, machine: Machine) -> dict[str, Any]:
         "threads": NUM_THREADS,
         "command": command,
         "date": date.today().isoformat(),
-        "read_bandwidth_gb_per_s": _rounded(machine.read_bytes_per_s / 1e9),
-        "float32_gflop_per_s": _rounded(machine.flops_per_s / 1e9),
+        "read_bandwidth_gb_per_s": four_digits(machine.read_bytes_per_s / 1e9),
+        "float32_gflop_per_s": four_digits(machine.flops_per_s / 1e9),
     }
 
 
@@ -105,8 +105,3 @@ def write(path: Path, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({**facts, "rows": list(rows)}, indent=2, ensure_ascii=False)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _rounded(value: float) -> float:
-    """Return four digits of a measurement, which is more than it is good for."""
-    return float(f"{value:.4g}")

@@ -86,20 +86,22 @@ EXTREMES = (
 """The baseline, the best and the two worst of `book/results`, at their best rates."""
 
 
-def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
-    """Return the sweep of every arm, and once that is done, the other seeds."""
+def cases(quick: bool) -> list[Row]:
+    """Return the sweep of every arm, or the extremes."""
     if quick:
         return [_case(*extreme, SEEDS[0]) for extreme in EXTREMES]
-    sweep = [_case(arm, rate, SEEDS[0]) for arm in arms() for rate in LEARNING_RATES]
-    first = results([row for row in rows if row["seed"] == SEEDS[0]])
-    if len(rows) < len(sweep):
-        return sweep
-    repeats = [
+    return [_case(arm, rate, SEEDS[0]) for arm in arms() for rate in LEARNING_RATES]
+
+
+def repeats(rows: Sequence[Row]) -> list[Row]:
+    """Return the best rates with the other seeds, once the sweep is done."""
+    if len(rows) < len(cases(quick=False)):
+        return []
+    return [
         _case(result.arm, result.learning_rate, seed)
         for seed in SEEDS[1:]
-        for result in first
+        for result in results(rows)
     ]
-    return [*sweep, *repeats]
 
 
 def _case(arm: Arm, rate: float, seed: int) -> Row:
@@ -268,5 +270,6 @@ LAB = Lab(
     summary,
     draw,
     about,
+    more=repeats,
     in_parallel=True,
 )

@@ -24,7 +24,7 @@ Show = Callable[[int, int, str], None]
 
 
 def _no_rows(rows: Sequence[Row]) -> Sequence[Row]:
-    """Know of nobody who says anything about it."""
+    """Have nothing to add."""
     del rows
     return ()
 
@@ -44,14 +44,14 @@ class Lab:
         question: What it finds out, in a sentence.
         keys: The columns that tell the cases apart.
         columns: The columns that are measured.
-        cases: Returns the cases, all of them or a few that show the same. What is
-            measured so far may decide about more: it is asked until there are none.
+        cases: Returns the cases, all of them or a few that show the same.
         measure: Returns the rows of one case, on the solution under test.
         summary: Boils the rows down to the table on the screen.
         draw: Makes the figure.
         about: Returns what is to be known of this machine, and is kept beside the rows.
             Is told whether the run is a quick one.
         claims: Returns a second table: what others say, beside what the rows say.
+        more: Returns the cases that follow from what was measured, in a full run.
         notes: How to read the tables, in sentences.
         in_parallel: Whether cases may run side by side: not where time is measured.
     """
@@ -60,12 +60,13 @@ class Lab:
     question: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
-    cases: Callable[[bool, Sequence[Row]], Sequence[Row]]
+    cases: Callable[[bool], Sequence[Row]]
     measure: Callable[[Row, Solution], Iterable[Row]]
     summary: Callable[[Sequence[Row]], Sequence[Row]]
     draw: Callable[[Sequence[Row]], "Figure"]
     about: Callable[[Solution, bool], Mapping[str, Value]] = _nothing
     claims: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
+    more: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
     notes: tuple[str, ...] = ()
     in_parallel: bool = False
 
@@ -136,7 +137,8 @@ def _missing(lab: Lab, kept: Kept, quick: bool) -> list[Row]:
     """Return the cases that are not measured yet."""
     rows = kept.read()
     done = {kept.key(row) for row in rows}
-    return [case for case in lab.cases(quick, rows) if kept.key(case) not in done]
+    more = () if quick else lab.more(rows)
+    return [case for case in (*lab.cases(quick), *more) if kept.key(case) not in done]
 
 
 def num_processes(lab: Lab) -> int:

@@ -108,6 +108,11 @@ class Kept:
         return about
 
 
+def four_digits(value: float) -> float:
+    """Round a measurement to as many digits as it is good for, or more."""
+    return float(f"{value:.4g}")
+
+
 def describe_cpu() -> str:
     """Say in words what computer this is."""
     model = platform.processor() or platform.machine()

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.labs import small_training
 from tiny_llm_course.labs.experiment import Lab
-from tiny_llm_course.labs.kept import Row, Value
+from tiny_llm_course.labs.kept import Row, Value, four_digits
 from tiny_llm_course.labs.small_model import (
     Design,
     SmallModel,
@@ -41,9 +41,8 @@ BUDGET = Budget(steps=100, learning_rate=0.003, seed=0)
 SHOWN_STEPS = (0, 1, 3, 10, 20, 30, 40, 60, 80, 100)
 
 
-def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
+def cases(quick: bool) -> list[Row]:
     """Return every norm with both feed-forward layers, or the extremes of one."""
-    del rows
     return [
         {"feed_forward": feed_forward, "norm": norm, "place": place}
         for feed_forward in (FEED_FORWARDS[:1] if quick else FEED_FORWARDS)
@@ -100,10 +99,10 @@ class Looks:
             {
                 "step": step,
                 "layer": layer,
-                "standard_deviation": _rounded(mx.std(stream)),
-                "largest": _rounded(mx.max(mx.abs(stream))),
-                "gradient_norm": _rounded(_norm(by_layer[layer])),
-                "loss": _rounded(loss),
+                "standard_deviation": four_digits(float(mx.std(stream))),
+                "largest": four_digits(float(mx.max(mx.abs(stream)))),
+                "gradient_norm": four_digits(float(_norm(by_layer[layer]))),
+                "loss": four_digits(float(loss)),
             }
             for layer, stream in enumerate(streams)
         ]
@@ -240,11 +239,6 @@ def _drawable(value: float) -> float:
 def _norm(gradients: Weights) -> mx.array:
     """Compute the length of all gradients of a layer as one vector."""
     return mx.linalg.norm(mx.concatenate([g.flatten() for g in arrays_of(gradients)]))
-
-
-def _rounded(value: mx.array) -> float:
-    """Keep four digits."""
-    return float(f"{float(value):.4g}")
 
 
 LAB = Lab(

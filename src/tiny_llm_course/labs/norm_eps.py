@@ -31,9 +31,8 @@ INSIDE = "float32 inside"
 OUTSIDE = "input dtype"
 
 
-def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
+def cases(quick: bool) -> list[Row]:
     """Return every dtype with every eps and size of the vectors."""
-    del rows
     sizes = QUICK_SIZES if quick else SIZES
     return [
         {"dtype": dtype, "eps": eps, "size": size}

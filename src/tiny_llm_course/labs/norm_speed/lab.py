@@ -6,7 +6,7 @@ from itertools import product
 from statistics import median
 
 from tiny_llm_course.labs.experiment import Lab
-from tiny_llm_course.labs.kept import Row, Value
+from tiny_llm_course.labs.kept import Row, Value, four_digits
 from tiny_llm_course.labs.norm_speed import in_mlx, in_torch, whole_model
 from tiny_llm_course.labs.norm_speed.claims import (
     RULE,
@@ -49,9 +49,8 @@ QUICK_WIDTHS = (896,)
 ROUNDS = Rounds(budget_s=2, least=7, most=60)
 
 
-def cases(quick: bool, rows: Sequence[Row] = ()) -> list[Row]:
+def cases(quick: bool) -> list[Row]:
     """Return every form with every dtype, width and direction; roots; whole models."""
-    del rows
     dtypes, widths = (QUICK_DTYPES, QUICK_WIDTHS) if quick else (DTYPES, WIDTHS)
     norms = [
         Case("norm", *form, dtype, width, direction)
@@ -105,21 +104,16 @@ def timed(times: Times, first: Times, entrant: Entrant) -> Row:
     speed = entrant.moved_bytes / own.middle / 1e9
     return {
         "rounds": len(times.wall_s),
-        "median_s": _digits(own.middle),
-        "q1_s": _digits(own.low),
-        "q3_s": _digits(own.high),
-        "times_first": _digits(ratio.middle),
-        "times_first_q1": _digits(ratio.low),
-        "times_first_q3": _digits(ratio.high),
+        "median_s": four_digits(own.middle),
+        "q1_s": four_digits(own.low),
+        "q3_s": four_digits(own.high),
+        "times_first": four_digits(ratio.middle),
+        "times_first_q1": four_digits(ratio.low),
+        "times_first_q3": four_digits(ratio.high),
         "cores": round(times.cores, 2),
         "moved_bytes": entrant.moved_bytes or "",
-        "gb_per_s": _digits(speed) if entrant.moved_bytes else "",
+        "gb_per_s": four_digits(speed) if entrant.moved_bytes else "",
     }
-
-
-def _digits(number: float) -> float:
-    """Keep what a clock can tell."""
-    return float(f"{number:.4g}")
 
 
 def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
