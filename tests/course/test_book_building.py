@@ -1,6 +1,7 @@
 """A small book with planted mistakes: what the strict build says about each."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,7 @@ def test_every_planted_mistake_is_reported(small_book: Path) -> None:
         "A term: {term}`no such term`.": "term not in glossary",
         "```{task} 9\n```": "there is no task 9 here",
         "```{drawing} gate\nCaption.\n```": "gate: expected",
+        "```{tabulated} no-such\n:columns: a | b\n```": "no-such: expected a table",
         "```{interactive} no-such\n:alt: Nothing.\n```": "expected a file no-such.js",
         ":::{mistakes} eaten-by-the-dog\nIt happens.\n:::": "no known mistake eaten-by",
     }
@@ -69,6 +71,27 @@ def test_every_planted_mistake_is_reported(small_book: Path) -> None:
     assert "expected a {task} for task-1" in said
     assert "no {mistakes} explain end-token-ignored" in said
     assert "expected 3 {question}, got 0" in said
+
+
+def test_a_table_stands_under_the_column_names_of_the_chapter(small_book: Path) -> None:
+    chapter = "week-1-day-4-rmsnorm-and-mlp"
+    rows = workings_of(chapter, "tables")["lab-ablation"]
+    columns = ["changed", "to", "loss", "gap", "rate"]
+    wide, narrow = (
+        f"```{{tabulated}} lab-ablation\n:columns: {' | '.join(names)}\nLoss.\n```\n"
+        for names in (columns, columns[1:])
+    )
+    text = f"# A chapter\n\n{wide}\n{narrow}"
+    (small_book / "en" / f"{chapter}.md").write_text(text, encoding="utf-8")
+
+    said = warnings(small_book)
+
+    page = (small_book / f"built/en/{chapter}.html").read_text(encoding="utf-8")
+    cells = re.findall(r"<t[hd][^>]*><p>(.*?)</p></t[hd]>", page.replace("\n", ""))
+    assert cells[:5] == columns
+    assert cells[5:10] == rows[0]
+    assert len(cells) == 5 * (1 + len(rows))
+    assert "lab-ablation: expected as many :columns: as cells, 5" in said
 
 
 def test_a_second_language_is_linked_and_has_to_be_complete(small_book: Path) -> None:
