@@ -1,0 +1,73 @@
+"""The kernels in C++ of this solution, as functions of arrays.
+
+They run on the CPU. `pdm run build-ext` compiles those of src/extensions into a module
+that stands beside this file, `pdm run build-ext-ref` those of src/extensions_ref.
+
+The environment variable TINY_LLM_KERNELS decides who uses them: with "auto", the
+default, the model does where MLX computes on a CPU and the module is built. With "none"
+nobody does: all is computed by operations of MLX, as on a GPU, where MLX has kernels of
+its own. With "own" the model uses them on every machine.
+"""
+
+import functools
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+import mlx.core as mx
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from .quantize import QuantizedWeights
+
+
+class NotBuiltError(ImportError):
+    """The kernels have not been compiled, or cannot be loaded."""
+
+
+@functools.cache
+def built() -> Any:  # noqa: ANN401 - a module in C++ has no types
+    """Return the compiled module.
+
+    Raises:
+        NotBuiltError: There is none, or it does not fit this Python or this MLX.
+    """
+    try:
+        return importlib.import_module("._kernels", __package__)
+    except ImportError as error:
+        raise NotBuiltError(
+            f"the kernels of {__package__}: expected a compiled module, got {error}; "
+            "run: pdm run build-ext"
+        ) from error
+
+
+def are_on() -> bool:
+    """Tell whether the model is to use the kernels."""
+    chosen = os.environ.get("TINY_LLM_KERNELS", "auto")
+    if chosen not in {"auto", "none", "own"}:
+        raise ValueError(
+            f"TINY_LLM_KERNELS: expected auto, none or own, got {chosen!r}"
+        )
+    if chosen == "auto":
+        return mx.default_device() == mx.Device(mx.cpu) and _is_built()
+    return chosen == "own"
+
+
+# Day 4: a quantised matrix times a vector.
+
+
+def matvec_naive(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector, one weight after the other.
+
+        y = w x
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_naive(x, _weight(w))
