@@ -92,3 +92,86 @@ def matvec_naive(
 # Day 6: attention.
 
 # Day 7: what stands between the products.
+
+
+def rms_norm(
+    x: Float[mx.array, "*N D"], weight: Float[mx.array, " D"], eps: float
+) -> Float[mx.array, "*N D"]:
+    """Rescale each length-D vector to unit root mean square, then by a learned gain.
+
+        y = x / sqrt(mean(x * x over D) + eps) * weight
+
+    Computed in float32. The result has the dtype of `x`.
+
+    Args:
+        x: In float32, float16 or bfloat16, like all inputs of the functions below.
+        weight: Learned gain, one per channel.
+        eps: Added to the mean square, so in units of x squared.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().rms_norm(x, weight, eps)
+
+
+def add_rms_norm(
+    x: Float[mx.array, "*N D"],
+    residual: Float[mx.array, "*N D"],
+    weight: Float[mx.array, " D"],
+    eps: float,
+) -> tuple[Float[mx.array, "*N D"], Float[mx.array, "*N D"]]:
+    """Add two arrays, and normalise the sum in the same pass.
+
+        h = x + residual
+        y = h / sqrt(mean(h * h over D) + eps) * weight
+
+    Args:
+        x: What a layer has computed.
+        residual: The stream that it is added to, of the same dtype.
+        weight: As in `rms_norm`, like the next one.
+        eps: Added to the mean square.
+
+    Returns:
+        The sum h, and y.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().add_rms_norm(x, residual, weight, eps)
+
+
+def rope(
+    x: Float[mx.array, "B L H D"], offset: int, base: float
+) -> Float[mx.array, "B L H D"]:
+    """Rotate the pairs (x_i, x_(i + D/2)) of each head by angles of its position.
+
+        angle(p, i) = p * base ^ (-2 i / D),   p = offset .. offset + L - 1
+        (a, b) -> (a cos - b sin, b cos + a sin)
+
+    Args:
+        x: Queries or keys, heads after tokens.
+        offset: Position of the first token, in all B sequences.
+        base: Ratio of the slowest to the fastest rotation, nearly.
+
+    Raises:
+        ValueError: D is odd, a position is below 0 or 2^20 or more, or a dtype does not
+            fit.
+    """
+    return built().rope(x, offset, base)
+
+
+def swiglu(
+    gate: Float[mx.array, "*N"], up: Float[mx.array, "*N"]
+) -> Float[mx.array, "*N"]:
+    """Let `up` through a gate, number by number.
+
+        y = gate * sigmoid(gate) * up
+
+    Args:
+        gate: What opens the gate.
+        up: What goes through, of the same shape and dtype.
+
+    Raises:
+        ValueError: Shapes or dtypes differ.
+    """
+    return built().swiglu(gate, up)
