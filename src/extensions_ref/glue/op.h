@@ -22,8 +22,8 @@ struct Output {
 
 /// Return arrays that `run` fills when they are evaluated, on the CPU.
 ///
-/// The inputs are made contiguous first. `run` is called on the thread of MLX's CPU
-/// stream, and must not throw: what can be wrong is checked before.
+/// Inputs whose entries do not lie in order are copied first. `run` is called on the
+/// thread of MLX's CPU stream, and must not throw: what can be wrong is checked before.
 std::vector<mlx::core::array> make_op(
     std::string name,
     const std::vector<Output>& outputs,
