@@ -1,6 +1,5 @@
 #include "glue/fused.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -22,21 +21,6 @@ namespace mx = mlx::core;
 namespace tiny_llm::ops {
 
 namespace {
-
-/// Let `work` do all rows, shared among the threads if there is enough to do.
-template <class Work>
-void share_rows(int num_rows, std::int64_t numbers_per_row, const Work& work) {
-  // To wake a thread takes some 2 us, in which one does this much by itself.
-  constexpr std::int64_t num_worth_sharing = 32768;
-  const bool is_worth = num_rows * numbers_per_row > num_worth_sharing;
-  // Some more pieces than threads: one that begins late takes fewer.
-  const int num_pieces = is_worth ? std::min(num_rows, 4 * threads().size()) : 1;
-  const auto begin = [=](int piece) {
-    return static_cast<int>(static_cast<std::int64_t>(num_rows) * piece / num_pieces);
-  };
-  threads().run(
-      num_pieces, [&](int piece) { work(Rows{begin(piece), begin(piece + 1)}); });
-}
 
 /// Fail unless rows and numbers can be counted in an int.
 void expect_countable(const mx::array& x, std::string_view where) {
@@ -113,7 +97,7 @@ std::pair<mx::array, mx::array> add_rms_norm(
 mx::array rope(const mx::array& x, int offset, double base) {
   expect_floats(x, "rope");
   expect(x.ndim() == 4, "rope", "x with axes B, L, H and D", text_of(x.shape()));
-  const Heads heads{x.shape(1), x.shape(2), x.shape(3), offset};
+  const RotatedHeads heads{x.shape(1), x.shape(2), x.shape(3), offset};
   const bool is_even = heads.D > 0 && heads.D % 2 == 0;
   expect(is_even, "rope", "heads of an even width", std::to_string(heads.D));
   expect_countable(x, "rope");

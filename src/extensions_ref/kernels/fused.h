@@ -27,7 +27,7 @@ struct Norm {
 };
 
 /// Vectors of queries or keys, B x L x H x D, and where in the text they stand.
-struct Heads {
+struct RotatedHeads {
   int L;       ///< tokens of a sequence
   int H;       ///< heads of a token
   int D;       ///< width of a head: even
@@ -154,7 +154,7 @@ inline void rope(
     const float* x,
     const float* cosines,
     const float* sines,
-    const Heads& heads,
+    const RotatedHeads& heads,
     float* y,
     Rows tokens) {
   in_wide_vectors([=]() TINY_LLM_INLINE {
