@@ -11,11 +11,12 @@ its own. With "own" the model uses them on every machine.
 
 import functools
 import importlib
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
 import mlx.core as mx
-from jaxtyping import Float
+from jaxtyping import Float, UInt8
 
 if TYPE_CHECKING:
     from .quantize import QuantizedWeights
@@ -88,6 +89,117 @@ def matvec_naive(
 
 
 # Day 5: a quantised matrix times many vectors.
+
+
+def matmul_naive(
+    x: Float[mx.array, "L I"], w: "QuantizedWeights"
+) -> Float[mx.array, "L O"]:
+    """Multiply vectors, one product of two numbers after the other.
+
+        y[t] = w x[t]
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matmul_naive(x, _weight(w))
+
+
+def matmul_blocked(
+    x: Float[mx.array, "L I"], w: "QuantizedWeights"
+) -> Float[mx.array, "L O"]:
+    """Multiply vectors by a block of the matrix after the other, in floats.
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matmul_blocked(x, _weight(w))
+
+
+def pack_panel(
+    w: "QuantizedWeights", first_row: int
+) -> tuple[
+    UInt8[mx.array, "quads 16 4"],
+    Float[mx.array, "groups 16"],
+    Float[mx.array, "groups 16"],
+]:
+    """Lay out 16 rows of a matrix in the order in which a tile reads them.
+
+    Args:
+        w: The matrix.
+        first_row: Of the 16. What the result has for rows behind the last is arbitrary.
+
+    Returns:
+        The integers: four inputs of the first output, the same four of the second, and
+        so on; the scales, those of a group side by side; the biases, likewise. With 4
+        bits, the even inputs of a block of up to 64 come before its odd ones.
+
+    Raises:
+        ValueError: There is no such row, or the matrix is none.
+    """
+    return tuple(built().pack_panel(_weight(w), first_row))
+
+
+def matmul_int8(
+    x: Float[mx.array, "L I"], w: "QuantizedWeights"
+) -> Float[mx.array, "L O"]:
+    """Multiply vectors, rounded to 8 bits, in tiles that stay in registers.
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matmul_int8(x, _weight(w))
+
+
+def matmul_threaded(
+    x: Float[mx.array, "L I"], w: "QuantizedWeights"
+) -> Float[mx.array, "L O"]:
+    """Multiply vectors like `matmul_int8`, on all cores.
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matmul_threaded(x, _weight(w))
+
+
+def quantized_linear(
+    x: Float[mx.array, "*N I"],
+    w: "QuantizedWeights",
+    bias: Float[mx.array, " O"] | None = None,
+) -> Float[mx.array, "*N O"]:
+    """Apply a linear layer whose weight is quantised to every vector of `x`.
+
+        y = x w^T + bias
+
+    One vector goes through the product with a vector, which reads the matrix once and
+    does no more. For several the matrix is packed into panels first.
+
+    Args:
+        x: Vectors of length I, in float32, float16 or bfloat16. So is the result.
+        w: The weight, O x I when it is unpacked.
+        bias: Added to every result. None adds nothing.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    tokens = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    y = matmul_threaded(tokens, w).reshape(*x.shape[:-1], -1)
+    return y if bias is None else y + bias
 
 # Day 6: attention.
 
