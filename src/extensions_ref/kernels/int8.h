@@ -53,7 +53,7 @@ namespace detail {
 constexpr float kRounder = 0x1.8p23f;
 
 /// Below this the factor 127 / max(|x|) is no float any more. It is nothing beside 1.
-constexpr float kNothing = 0x1p-110f;
+constexpr float kNegligible = 0x1p-110f;
 
 /// Four sums at a time: one would wait for itself at each addition.
 inline void measure(const float* x, int size, float& largest, float& sum) {
@@ -103,7 +103,7 @@ inline void quantize_activations(const float* x, const Int8Activations& to) {
     const int first = group * to.group_size;
     float largest = 0;
     detail::measure(x + first, to.group_size, largest, to.sums[group]);
-    const bool is_nothing = largest < detail::kNothing;
+    const bool is_nothing = largest < detail::kNegligible;
     to.scales[group] = is_nothing ? 0 : largest / 127;
     const float factor = is_nothing ? 0 : 127 / largest;
     if (to.block_size() == 32) {
