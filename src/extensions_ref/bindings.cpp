@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "glue/attention.h"
 #include "glue/matvec.h"
 #include "glue/weight.h"
 #include "kernels/todo.h"
@@ -35,4 +36,5 @@ NB_MODULE(_kernels, module) {
   nb::class_<tiny_llm::Weight>(module, "Weight")
       .def(nb::init<array, array, array, int, int>());
   tiny_llm::bind_matvec(module);
+  tiny_llm::bind_attention(module);
 }

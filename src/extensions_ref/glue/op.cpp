@@ -50,6 +50,25 @@ class Kernel : public mx::Primitive {
 
 }  // namespace
 
+std::vector<mx::array> make_strided_op(
+    std::string name,
+    const std::vector<Output>& outputs,
+    const std::vector<mx::array>& inputs,
+    Run run) {
+  const mx::Stream stream = mx::default_stream(mx::Device::cpu);
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> dtypes;
+  for (const Output& output : outputs) {
+    shapes.push_back(output.shape);
+    dtypes.push_back(output.dtype);
+  }
+  return mx::array::make_arrays(
+      std::move(shapes),
+      dtypes,
+      std::make_shared<Kernel>(stream, std::move(name), std::move(run)),
+      inputs);
+}
+
 std::vector<mx::array> make_op(
     std::string name,
     const std::vector<Output>& outputs,
@@ -61,17 +80,7 @@ std::vector<mx::array> make_op(
   for (const mx::array& input : inputs) {
     contiguous.push_back(mx::contiguous(input, false, stream));
   }
-  std::vector<mx::Shape> shapes;
-  std::vector<mx::Dtype> dtypes;
-  for (const Output& output : outputs) {
-    shapes.push_back(output.shape);
-    dtypes.push_back(output.dtype);
-  }
-  return mx::array::make_arrays(
-      std::move(shapes),
-      dtypes,
-      std::make_shared<Kernel>(stream, std::move(name), std::move(run)),
-      contiguous);
+  return make_strided_op(std::move(name), outputs, contiguous, std::move(run));
 }
 
 }  // namespace tiny_llm
