@@ -363,8 +363,9 @@ class Layer:
         h = x + attention(rms_norm(x), cache)
         y = h + mlp(rms_norm(h))
 
-    Keys and values are written into buffers that have room for more than are there.
-    They are written in place if nobody else holds them, and into copies otherwise.
+    Keys and values are written into buffers that have room for more than are there, and
+    in place: whoever hands them over gives them away. Slices of them that are in use
+    stay as they are: the new tokens then go into copies.
 
     Args:
         matrices: The seven weights: queries, keys, values, output, gate, up, down.
