@@ -184,8 +184,10 @@ def test_a_bracket_without_a_counterpart_is_told(code: str, line: int) -> None:
 
 
 def test_every_file_of_the_course_can_be_read() -> None:
-    for path in sorted(here().reference_kernels.rglob("*.[hc]*")):
-        assert CppSource.parse(path.read_text()).text
+    texts = [path.read_text() for path in sources(here().reference_kernels)]
+    parsed = [CppSource.parse(text) for text in texts if "cmake" not in text]
+
+    assert sum(len(one.functions) for one in parsed) > 20
 
 
 def test_layout_and_comments_are_not_what_code_means() -> None:
