@@ -10,6 +10,7 @@ from tiny_llm_course.starter import generate_kernels
 from tiny_llm_course.workbook.cpp import CppSource, is_stub, meaning
 from tiny_llm_course.workbook.cpp_editing import (
     emptied,
+    is_all_private,
     put,
     stubbed,
     without_leftovers,
@@ -286,3 +287,28 @@ def test_the_kernels_in_the_tree_are_the_generated_ones() -> None:
     }
 
     assert committed == generate_kernels(here().reference_kernels)
+
+
+GUARDED = """
+#pragma once
+#if defined(X)
+namespace a {
+namespace detail {
+int f();
+}  // namespace detail
+}  // namespace a
+#endif
+"""
+
+
+@pytest.mark.parametrize("code", [GUARDED, "namespace a::detail {\nint f();\n}"])
+def test_a_file_of_nothing_but_helpers_is_an_answer(code: str) -> None:
+    assert is_all_private(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["", "#pragma once\n", "namespace a {\nint g();\n}", f"{GUARDED}\nint g();"],
+)
+def test_a_file_with_anything_else_is_given(code: str) -> None:
+    assert not is_all_private(code)

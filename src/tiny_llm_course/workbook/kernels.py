@@ -7,7 +7,7 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.starter import kernel_stub
+from tiny_llm_course.starter import answer_files, kernel_stub
 from tiny_llm_course.syllabus import name_of, tasks, tasks_of
 from tiny_llm_course.workbook.cpp import CppSource, includes, is_stub, meaning, names_in
 from tiny_llm_course.workbook.cpp_editing import emptied, put, without_leftovers
@@ -50,9 +50,11 @@ def plan(
     Raises:
         CourseError: A file is not C++, and not only because of these kernels.
     """
+    hidden = answer_files(checkout.reference_kernels)
+    brought: set[str] = set()
     for path, names in by_file(checkout, kernels):
         reference = _reference_of(checkout, path).read_text(encoding="utf-8")
-        stub = kernel_stub(reference, path.name)
+        stub = kernel_stub(reference, path.name, hidden)
         old = _text_of(checkout, path)
         text = _as_cpp(checkout, path, names) or stub
         for name in names:
@@ -60,6 +62,11 @@ def plan(
         text = without_leftovers(text, reference)
         if text != old:
             yield Change(path, text)
+        brought |= {one for one in hidden if f'"{one}"' in text}
+    for name in sorted(hidden if brought else ()):
+        if not (checkout.kernels / name).exists():
+            text = (checkout.reference_kernels / name).read_text(encoding="utf-8")
+            yield Change(checkout.kernels / name, text)
 
 
 def difference(checkout: Checkout, kernels: Iterable[str]) -> Iterator[str]:
