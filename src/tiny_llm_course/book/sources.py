@@ -1,8 +1,9 @@
 """Pages that show the learner's files and the tests, and links to their lines.
 
 In a chapter, {source}`layer_norm.py#RMSNorm` leads to the line of `RMSNorm` in the
-stub, {source}`kernels/matvec.h#matvec_naive` to that of a function in C++, and {source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there
-fails the build.
+stub, {source}`kernels/matvec.h#matvec_naive` to that of a function in C++, and
+{source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there fails the
+build.
 """
 
 import ast
