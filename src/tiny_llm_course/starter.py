@@ -11,6 +11,7 @@ belongs to it as a whole.
 """
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -104,7 +105,9 @@ def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
         hidden: What `answer_files` returns.
     """
     for name in hidden:
-        source = source.replace(f'#include "{name}"\n', "")
+        # And the line below, where it stands alone.
+        alone = rf'(?<=\n\n)#include "{name}"\n\n|#include "{name}"\n'
+        source = re.sub(alone, "", source)
     owners: dict[str, str] = {}
     for task in tasks():
         for kernel in task.kernels:

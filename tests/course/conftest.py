@@ -155,6 +155,14 @@ def checkout(tmp_path: Path) -> Checkout:
     return found
 
 
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """Return a checkout that the tests of a file share, to compile all of it once."""
+    found = Checkout(tmp_path_factory.mktemp("learner"))
+    lay_out(found)
+    return found
+
+
 @pytest.fixture
 def pdm_run(checkout: Checkout) -> Callable[[str], Ran]:
     """Return a function that runs a command in that checkout, as pdm would."""
