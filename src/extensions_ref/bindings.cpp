@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "glue/attention.h"
 #include "glue/fused.h"
 #include "glue/matmul.h"
 #include "glue/matvec.h"
@@ -42,6 +43,7 @@ NB_MODULE(_kernels, module) {
         .def(nb::init<array, array, array, int, int>());
   }
   tiny_llm::bind_matvec(module);
+  tiny_llm::bind_attention(module);
   tiny_llm::bind_fused(module);
   tiny_llm::bind_matmul(module);
 }

@@ -13,7 +13,7 @@ import functools
 import importlib
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import mlx.core as mx
 from jaxtyping import Float, UInt8
@@ -202,6 +202,72 @@ def quantized_linear(
     return y if bias is None else y + bias
 
 # Day 6: attention.
+
+
+def _masking(mask: mx.array | str | None) -> Any:  # noqa: ANN401 - of the module in C++
+    """Hand a mask to C++: an array, the name of one, or nothing."""
+    if isinstance(mask, str) and mask != "causal":
+        raise ValueError(f"mask: expected an array, 'causal' or None, got {mask!r}")
+    is_causal = isinstance(mask, str)
+    return built().Masking(is_causal, None if is_causal else mask)
+
+
+def attention_online(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend, one key after the other, with a running maximum.
+
+        y = softmax(query key^T * scale + mask) value
+
+    Args:
+        query: In float32, float16 or bfloat16. So is the result.
+        key: Of H heads, of which each serves H_q / H neighbouring query heads.
+        value: Likewise.
+        scale: Factor on the scores.
+        mask: Added to the scores: any shape that broadcasts to `B x H_q x L x S`.
+            With "causal", the last query sees all keys, and each one before it sees
+            one less.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    masking = _masking(mask)
+    return built().attention_online(query, key, value, scale, masking)
+
+
+def attention_tiled(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend, tile by tile, with all query heads that share a key head.
+
+    Arguments and errors are those of `attention_online`.
+    """
+    masking = _masking(mask)
+    return built().attention_tiled(query, key, value, scale, masking)
+
+
+def attention_split(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend with few queries, to pieces of the keys in parallel.
+
+    Arguments and errors are those of `attention_online`.
+    """
+    masking = _masking(mask)
+    return built().attention_split(query, key, value, scale, masking)
+
 
 # Day 7: what stands between the products.
 

@@ -30,4 +30,14 @@ std::vector<mlx::core::array> make_op(
     const std::vector<mlx::core::array>& inputs,
     Run run);
 
+/// Like `make_op`, but hand over the inputs as they lie in memory, whatever that is.
+///
+/// `run` has to look at their strides, which are known only then. So a kernel can read
+/// a slice of a longer array without a copy.
+std::vector<mlx::core::array> make_strided_op(
+    std::string name,
+    const std::vector<Output>& outputs,
+    const std::vector<mlx::core::array>& inputs,
+    Run run);
+
 }  // namespace tiny_llm

@@ -16,6 +16,7 @@
 #include "kernels/exponential.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/wide.h"
+#include "kernels/todo.h"
 
 namespace tiny_llm {
 
@@ -34,78 +35,11 @@ struct RotatedHeads {
   int offset;  ///< position of the first token of each sequence
 };
 
-namespace detail {
-
-inline std::ptrdiff_t start_of(int row, int length) {
-  return static_cast<std::ptrdiff_t>(row) * length;
-}
-
-/// Add up squares, in sums side by side that do not wait for each other.
-TINY_LLM_INLINE inline float sum_of_squares(const float* x, int D) {
-  // Four vectors of 16: an addition takes four cycles, and one begins in each.
-  constexpr int num_sums = 64;
-  float sums[num_sums] = {};
-  int d = 0;
-  for (; d + num_sums <= D; d += num_sums) {
-    for (int lane = 0; lane < num_sums; ++lane) sums[lane] += x[d + lane] * x[d + lane];
-  }
-  float sum = 0;
-  for (; d < D; ++d) sum += x[d] * x[d];
-  for (int lane = 0; lane < num_sums; ++lane) sum += sums[lane];
-  return sum;
-}
-
-TINY_LLM_INLINE inline void normalise_row(
-    const float* __restrict x, const Norm& norm, float* __restrict y) {
-  const float mean_square = sum_of_squares(x, norm.D) / static_cast<float>(norm.D);
-  const float factor = 1 / std::sqrt(mean_square + norm.eps);
-  for (int d = 0; d < norm.D; ++d) y[d] = x[d] * factor * norm.weight[d];
-}
-
-TINY_LLM_INLINE inline void add_rows(
-    const float* __restrict x,
-    const float* __restrict residual,
-    float* __restrict sum,
-    int D) {
-  for (int d = 0; d < D; ++d) sum[d] = x[d] + residual[d];
-}
-
-TINY_LLM_INLINE inline void rotate(
-    const float* __restrict x,
-    const float* __restrict cosines,
-    const float* __restrict sines,
-    float* __restrict y,
-    int half) {
-  for (int i = 0; i < half; ++i) {
-    const float a = x[i];
-    const float b = x[i + half];
-    y[i] = a * cosines[i] - b * sines[i];
-    y[i + half] = b * cosines[i] + a * sines[i];
-  }
-}
-
-TINY_LLM_INLINE inline void gate_row(
-    const float* __restrict gate,
-    const float* __restrict up,
-    float* __restrict y,
-    int length) {
-  for (int i = 0; i < length; ++i) {
-    y[i] = gate[i] / (1 + exponential(-gate[i])) * up[i];
-  }
-}
-
-}  // namespace detail
-
 /// Normalise rows.
 ///
 /// x, y: rows x D. The weight is one for all rows.
 inline void rms_norm(const float* x, const Norm& norm, float* y, Rows rows) {
-  in_wide_vectors([=]() TINY_LLM_INLINE {
-    for (int row = rows.first; row < rows.last; ++row) {
-      const std::ptrdiff_t start = detail::start_of(row, norm.D);
-      detail::normalise_row(x + start, norm, y + start);
-    }
-  });
+  todo("week 2, day 7, task 1");
 }
 
 /// Add rows, and normalise each sum while it is still near.
@@ -118,13 +52,7 @@ inline void add_rms_norm(
     float* sum,
     float* y,
     Rows rows) {
-  in_wide_vectors([=]() TINY_LLM_INLINE {
-    for (int row = rows.first; row < rows.last; ++row) {
-      const std::ptrdiff_t start = detail::start_of(row, norm.D);
-      detail::add_rows(x + start, residual + start, sum + start, norm.D);
-      detail::normalise_row(sum + start, norm, y + start);
-    }
-  });
+  todo("week 2, day 7, task 1");
 }
 
 /// Fill a table with the cosines and sines that positions are rotated by.
@@ -135,15 +63,7 @@ inline void add_rms_norm(
 /// angles, thousands of radians large, are computed in double, and rounded last.
 inline void fill_rotations(
     double base, int D, Rows positions, float* cosines, float* sines) {
-  const int half = D / 2;
-  for (int i = 0; i < half; ++i) {
-    const double frequency = std::pow(base, -2.0 * i / D);
-    for (int position = positions.first; position < positions.last; ++position) {
-      const std::ptrdiff_t place = detail::start_of(position, half) + i;
-      cosines[place] = static_cast<float>(std::cos(position * frequency));
-      sines[place] = static_cast<float>(std::sin(position * frequency));
-    }
-  }
+  todo("week 2, day 7, task 2");
 }
 
 /// Rotate the pairs (x[i], x[i + D / 2]) of each head by the position of its token.
@@ -157,29 +77,14 @@ inline void rope(
     const RotatedHeads& heads,
     float* y,
     Rows tokens) {
-  in_wide_vectors([=]() TINY_LLM_INLINE {
-    const int half = heads.D / 2;
-    for (int token = tokens.first; token < tokens.last; ++token) {
-      const int position = heads.offset + token % heads.L;
-      const std::ptrdiff_t angle = detail::start_of(position, half);
-      for (int head = 0; head < heads.H; ++head) {
-        const std::ptrdiff_t start = detail::start_of(token, heads.H * heads.D) +
-                                     detail::start_of(head, heads.D);
-        detail::rotate(x + start, cosines + angle, sines + angle, y + start, half);
-      }
-    }
-  });
+  todo("week 2, day 7, task 2");
 }
 
 /// Open a gate for each number: silu(gate) * up.
 ///
 /// gate, up, y: as many numbers as there are. Rows are single numbers.
 inline void swiglu(const float* gate, const float* up, float* y, Rows numbers) {
-  const std::ptrdiff_t start = numbers.first;
-  const int length = numbers.last - numbers.first;
-  in_wide_vectors([=]() TINY_LLM_INLINE {
-    detail::gate_row(gate + start, up + start, y + start, length);
-  });
+  todo("week 2, day 7, task 3");
 }
 
 }  // namespace tiny_llm

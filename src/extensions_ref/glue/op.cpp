@@ -46,10 +46,16 @@ std::byte* copy_in_order(
   return to;
 }
 
+/// How a kernel wants to find its inputs in memory.
+enum class Inputs { in_order, as_they_lie };
+
 class Kernel : public mx::Primitive {
  public:
-  Kernel(mx::Stream stream, std::string name, Run run)
-      : mx::Primitive(stream), name_(std::move(name)), run_(std::move(run)) {}
+  Kernel(mx::Stream stream, std::string name, Run run, Inputs wanted)
+      : mx::Primitive(stream),
+        name_(std::move(name)),
+        run_(std::move(run)),
+        wanted_(wanted) {}
 
   void eval_cpu(
       const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
@@ -59,7 +65,8 @@ class Kernel : public mx::Primitive {
     // MLX keeps the buffers of inputs and outputs until its thread is done with them.
     std::vector<mx::array> in, out;
     for (const mx::array& input : inputs) {
-      in.push_back(mx::array::unsafe_weak_copy(is_in_order(input) ? input : copy(input)));
+      const bool is_fine = wanted_ == Inputs::as_they_lie || is_in_order(input);
+      in.push_back(mx::array::unsafe_weak_copy(is_fine ? input : copy(input)));
     }
     for (const mx::array& output : outputs) {
       out.push_back(mx::array::unsafe_weak_copy(output));
@@ -93,15 +100,15 @@ class Kernel : public mx::Primitive {
 
   std::string name_;
   Run run_;
+  Inputs wanted_;
 };
 
-}  // namespace
-
-std::vector<mx::array> make_op(
+std::vector<mx::array> make(
     std::string name,
     const std::vector<Output>& outputs,
     const std::vector<mx::array>& inputs,
-    Run run) {
+    Run run,
+    Inputs wanted) {
   const mx::Stream stream = mx::default_stream(mx::Device::cpu);
   std::vector<mx::Shape> shapes;
   std::vector<mx::Dtype> dtypes;
@@ -112,8 +119,26 @@ std::vector<mx::array> make_op(
   return mx::array::make_arrays(
       std::move(shapes),
       dtypes,
-      std::make_shared<Kernel>(stream, std::move(name), std::move(run)),
+      std::make_shared<Kernel>(stream, std::move(name), std::move(run), wanted),
       inputs);
+}
+
+}  // namespace
+
+std::vector<mx::array> make_op(
+    std::string name,
+    const std::vector<Output>& outputs,
+    const std::vector<mx::array>& inputs,
+    Run run) {
+  return make(std::move(name), outputs, inputs, std::move(run), Inputs::in_order);
+}
+
+std::vector<mx::array> make_strided_op(
+    std::string name,
+    const std::vector<Output>& outputs,
+    const std::vector<mx::array>& inputs,
+    Run run) {
+  return make(std::move(name), outputs, inputs, std::move(run), Inputs::as_they_lie);
 }
 
 }  // namespace tiny_llm
