@@ -6,6 +6,7 @@
 
 #include "glue/attention.h"
 #include "glue/fused.h"
+#include "glue/layer.h"
 #include "glue/matmul.h"
 #include "glue/matvec.h"
 #include "glue/weight.h"
@@ -45,5 +46,6 @@ NB_MODULE(_kernels, module) {
   tiny_llm::bind_matvec(module);
   tiny_llm::bind_attention(module);
   tiny_llm::bind_fused(module);
+  tiny_llm::bind_layer(module);
   tiny_llm::bind_matmul(module);
 }

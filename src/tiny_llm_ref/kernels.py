@@ -13,6 +13,7 @@ import functools
 import importlib
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import mlx.core as mx
@@ -201,6 +202,7 @@ def quantized_linear(
     y = matmul_threaded(tokens, w).reshape(*x.shape[:-1], -1)
     return y if bias is None else y + bias
 
+
 # Day 6: attention.
 
 
@@ -353,3 +355,63 @@ def swiglu(
         ValueError: Shapes or dtypes differ.
     """
     return built().swiglu(gate, up)
+
+
+class Layer:
+    """A whole layer of the model as one operation: all kernels, one after the other.
+
+        h = x + attention(rms_norm(x), cache)
+        y = h + mlp(rms_norm(h))
+
+    Keys and values are written into buffers that have room for more than are there.
+    They are written in place if nobody else holds them, and into copies otherwise.
+
+    Args:
+        matrices: The seven weights: queries, keys, values, output, gate, up, down.
+        vectors: The biases of queries, keys and values, then the gains of both norms.
+        num_heads: Number of query heads H. Their width D is E / H.
+        eps: Of both norms.
+        base: Of the rotation of queries and keys.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+
+    def __init__(
+        self,
+        matrices: Sequence["QuantizedWeights"],
+        vectors: Sequence[Float[mx.array, " _"]],
+        *,
+        num_heads: int,
+        eps: float,
+        base: float,
+    ) -> None:
+        weights = [_weight(w) for w in matrices]
+        self._layer = built().Layer(weights, list(vectors), num_heads, eps, base)
+
+    def __call__(
+        self,
+        x: Float[mx.array, "1 L E"],
+        keys: Float[mx.array, "1 H_kv C D"],
+        values: Float[mx.array, "1 H_kv C D"],
+        offset: int,
+    ) -> tuple[
+        Float[mx.array, "1 L E"],
+        Float[mx.array, "1 H_kv C D"],
+        Float[mx.array, "1 H_kv C D"],
+    ]:
+        """Carry the stream of L new tokens through the layer.
+
+        Args:
+            x: In float32.
+            keys: Those of `offset` tokens, and room for L more.
+            values: Likewise.
+            offset: How many tokens came before.
+
+        Returns:
+            The stream, and both buffers with the new tokens in them.
+
+        Raises:
+            ValueError: Shapes or dtypes do not fit, or there is no room.
+        """
+        return self._layer(x, keys, values, offset)
