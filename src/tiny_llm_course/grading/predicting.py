@@ -10,7 +10,7 @@ import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.names import EMBEDDED
-from tiny_llm_course.grading.caching import InPieces
+from tiny_llm_course.grading.caching import CACHE, InPieces
 from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.grader import Grader
@@ -59,6 +59,8 @@ def kernels_set_to(chosen: str) -> Generator[None]:
 class Predicting(InPieces):
     """A model that is built and shown a text while the kernels are on, or off.
 
+    It gets the caches of the solution as they are, because its kernels may know them.
+
     Attributes:
         kernels: What `TINY_LLM_KERNELS` is meanwhile.
     """
@@ -69,6 +71,10 @@ class Predicting(InPieces):
         """Return the logits of all pieces."""
         with kernels_set_to(self.kernels):
             return super().run(solution)
+
+    def _cache(self, solution: Solution) -> Any:  # noqa: ANN401 - of a solution
+        """Make a cache that nobody watches."""
+        return solution.get(CACHE)()
 
     def __str__(self) -> str:
         """Write the call, and what the kernels are set to."""
