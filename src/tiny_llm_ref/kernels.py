@@ -415,4 +415,4 @@ class Layer:
         Raises:
             ValueError: Shapes or dtypes do not fit, or there is no room.
         """
-        return self._layer(x, keys, values, offset)
+        return tuple(self._layer(x, keys, values, offset))
