@@ -89,6 +89,74 @@ def matvec_naive(
     return built().matvec_naive(x, _weight(w))
 
 
+def matvec_blocked(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector, a word of weights and four rows at a time.
+
+        y = w x
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_blocked(x, _weight(w))
+
+
+def matvec_simd(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector, several weights in one instruction.
+
+        y = w x
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_simd(x, _weight(w))
+
+
+def matvec_int8(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector that is rounded to 8 bits, group by group.
+
+        y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_int8(x, _weight(w))
+
+
+def matvec_threaded(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Do what `matvec_int8` does, on all cores.
+
+        y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_threaded(x, _weight(w))
+
+
 # Day 5: a quantised matrix times many vectors.
 
 
