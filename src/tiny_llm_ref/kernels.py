@@ -266,8 +266,12 @@ def quantized_linear(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    tokens = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    y = matmul_threaded(tokens, w).reshape(*x.shape[:-1], -1)
+    num_tokens = math.prod(x.shape[:-1])
+    if num_tokens == 1:
+        y = matvec_threaded(x.reshape(-1), w)
+    else:
+        y = matmul_threaded(x.reshape(num_tokens, x.shape[-1]), w)
+    y = y.reshape(*x.shape[:-1], len(w.scales))
     return y if bias is None else y + bias
 
 

@@ -299,7 +299,8 @@ TINY_LLM_AVX512_VNNI inline void quantize_avx512(
       magnitudes = _mm512_max_ps(magnitudes, _mm512_abs_ps(numbers));
     }
     const float largest = _mm512_reduce_max_ps(magnitudes);
-    const bool is_nothing = largest < kNothing;
+    // Below this 127 / largest is no float any more. It is nothing beside 1.
+    const bool is_nothing = largest < 0x1p-110f;
     const __m512 factor = _mm512_set1_ps(is_nothing ? 0 : 127 / largest);
     __m512i sums = _mm512_setzero_si512();
     for (int i = 0; i < to.group_size; i += 32) {
