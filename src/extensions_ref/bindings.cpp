@@ -33,8 +33,13 @@ NB_MODULE(_kernels, module) {
   nb::module_::import_("mlx.core");
   nb::register_exception_translator(translate_unsolved);
   using mlx::core::array;
-  nb::class_<tiny_llm::Weight>(module, "Weight")
-      .def(nb::init<array, array, array, int, int>());
+  // The kernels of two solutions may be loaded, and share what types are known.
+  if (const nb::handle known = nb::type<tiny_llm::Weight>(); known.is_valid()) {
+    module.attr("Weight") = known;
+  } else {
+    nb::class_<tiny_llm::Weight>(module, "Weight")
+        .def(nb::init<array, array, array, int, int>());
+  }
   tiny_llm::bind_matvec(module);
   tiny_llm::bind_attention(module);
 }

@@ -53,6 +53,20 @@ def are_on() -> bool:
     return chosen == "own"
 
 
+def _is_built() -> bool:
+    """Tell whether there is a compiled module."""
+    try:
+        built()
+    except NotBuiltError:
+        return False
+    return True
+
+
+def _weight(w: "QuantizedWeights") -> Any:  # noqa: ANN401 - of the module in C++
+    """Hand the arrays of a quantised matrix to C++."""
+    return built().Weight(w.weight, w.scales, w.biases, w.group_size, w.bits)
+
+
 # Day 4: a quantised matrix times a vector.
 
 

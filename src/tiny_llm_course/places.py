@@ -31,6 +31,16 @@ class Checkout:
         return self.root / "src" / "tiny_llm_ref"
 
     @property
+    def kernels(self) -> Path:
+        """The learner's files in C++."""
+        return self.root / "src" / "extensions"
+
+    @property
+    def reference_kernels(self) -> Path:
+        """The solutions in C++."""
+        return self.root / "src" / "extensions_ref"
+
+    @property
     def tests(self) -> Path:
         """What grades a solution."""
         return self.root / "tests"

@@ -2,19 +2,34 @@
 
 From each file of `tiny_llm_ref` stay the imports, the signatures with their shapes, the
 docstrings, and the code that is given. What the syllabus lists gets `todo(...)` for a
-body. Names that begin with an underscore belong to the answer and disappear.
+body. Names that begin with an underscore belong to the answer and disappear, unless
+the code that is given uses them.
+
+The kernels in `extensions` are made in the same way. There, what is in a namespace
+`detail` belongs to the answer, in a file that has one.
 """
 
 import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tiny_llm_course.syllabus import tasks_of
+from tiny_llm_course.extension.sources import sources
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import Task, name_of, tasks
+from tiny_llm_course.workbook.cpp_editing import stubbed
 from tiny_llm_course.workbook.editing import with_import
 from tiny_llm_course.workbook.saving import Change, write
 from tiny_llm_course.workbook.source import Function, Source, Statement, first_line
 
-__all__ = ["Change", "changes", "generate", "stub", "write"]
+__all__ = [
+    "Change",
+    "changes",
+    "generate",
+    "generate_kernels",
+    "kernel_stub",
+    "stub",
+    "write",
+]
 
 INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
@@ -35,14 +50,49 @@ def generate(reference: Path) -> dict[str, str]:
     return {"__init__.py": INIT, **stubs}
 
 
-def changes(reference: Path, starter: Path) -> list[Change]:
-    """Return the files of `starter` that differ from the generated ones."""
+def generate_kernels(reference: Path) -> dict[str, str]:
+    """Generate the text of every file of the kernels, by its path in their folder.
+
+    Args:
+        reference: The folder of the solutions in C++.
+    """
+    return {
+        path.relative_to(reference).as_posix(): kernel_stub(
+            path.read_text(encoding="utf-8"), path.name
+        )
+        for path in sources(reference)
+    }
+
+
+def changes(checkout: Checkout) -> list[Change]:
+    """Return the files of a starter that differ from the generated ones."""
+    python, kernels = checkout.starter, checkout.kernels
+    generated = {
+        python / name: text for name, text in generate(checkout.reference).items()
+    } | {
+        kernels / name: text
+        for name, text in generate_kernels(checkout.reference_kernels).items()
+    }
     return [
-        Change(starter / name, text)
-        for name, text in generate(reference).items()
-        if not (starter / name).exists()
-        or (starter / name).read_text(encoding="utf-8") != text
+        Change(path, text)
+        for path, text in generated.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
+
+
+def kernel_stub(source: str, file: str) -> str:
+    """Take the answers out of one file in C++.
+
+    Args:
+        source: Text of the file in `extensions_ref`.
+        file: Its name, as kernels begin with it in the syllabus.
+    """
+    owners: dict[str, str] = {}
+    for task in tasks():
+        for kernel in task.kernels:
+            if kernel.startswith(f"{file}:"):
+                owners.setdefault(name_of(kernel), str(task.address))
+    return stubbed(source, owners)
 
 
 def stub(source: str, file: str) -> str:
@@ -53,14 +103,23 @@ def stub(source: str, file: str) -> str:
         file: Its name without `.py`, as symbols begin with it.
     """
     given = Source.parse(source)
+    needed = _needed_by_given(given, file)
     text, done = "", 0
     for statement in given.statements:
         between = "".join(given.lines[done : statement.start])
         done = statement.end
-        if any(name.startswith("_") for name in statement.binds):
+        if any(map(_is_private, statement.binds - needed)):
             continue
         text += between + "".join(_without_answer(statement, given, file))
     return with_import(text, TODO_IMPORT) if " todo(" in text else text
+
+
+def _needed_by_given(source: Source, file: str) -> set[str]:
+    """Return all names that the given code of a file looks up, directly or not."""
+    graded = {one for one in source.names if _tasks_that_write(f"{file}.{one}")}
+    given = {one for one in source.names - graded if not _is_private(one)}
+    behind = (one for name in given for one in source.behind(name, graded))
+    return {used for statement in behind for used in statement.uses}
 
 
 def _without_answer(statement: Statement, given: Source, file: str) -> Sequence[str]:
@@ -69,10 +128,15 @@ def _without_answer(statement: Statement, given: Source, file: str) -> Sequence[
     lines = given.lines[statement.start : statement.end]
     if not isinstance(node, Function | ast.ClassDef):
         return lines
-    owners = tasks_of(f"{file}.{node.name}")
+    owners = _tasks_that_write(f"{file}.{node.name}")
     if not owners:
         return lines
     return list(_stubbed(node, given.lines, f'todo("{owners[0].address}")'))
+
+
+def _tasks_that_write(symbol: str) -> list[Task]:
+    """Return the tasks that ask for a symbol. What calls a kernel is given."""
+    return [task for task in tasks() if symbol in task.symbols]
 
 
 def _stubbed(
@@ -95,6 +159,11 @@ def _header(node: Function | ast.ClassDef, lines: Sequence[str]) -> Sequence[str
     has_docstring = ast.get_docstring(node) is not None
     last = (first.end_lineno or first.lineno) if has_docstring else first.lineno - 1
     return lines[first_line(node) - 1 : last]
+
+
+def _is_private(name: str) -> bool:
+    """Tell whether a name begins with an underscore."""
+    return name.startswith("_")
 
 
 def _is_public(name: str) -> bool:

@@ -44,10 +44,12 @@ class Task:
         address: Week, day and number.
         title: What is built.
         chapter: The chapter of the book that explains it.
-        symbols: What to implement, as "file.name".
+        symbols: What to implement in Python, as "file.name".
         builds_on: The tasks whose code this one calls.
         library: The operations of MLX that do what the task asks to write.
         optional: Nobody has to do it, and no other task builds on it.
+        kernels: What to implement in C++, as "matvec.h:matvec_naive". Python calls it
+            by "kernels.matvec_naive".
     """
 
     address: Address
@@ -57,6 +59,12 @@ class Task:
     builds_on: tuple[Address, ...] = ()
     library: tuple[str, ...] = ()
     optional: bool = False
+    kernels: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """All that is to implement, what is called before what calls it."""
+        return self.kernels + self.symbols
 
     @property
     def label(self) -> str:
@@ -95,7 +103,7 @@ class Task:
     @property
     def first_file(self) -> str:
         """The file of the solution in which the task begins."""
-        return self.symbols[0].split(".")[0] + ".py"
+        return file_of(self.parts[0])
 
     def not_started(self) -> str:
         """Say in one line that the task is waiting, and how to go about it."""
@@ -162,8 +170,42 @@ def task_at(address: Address | str) -> Task:
 
 
 def tasks_of(symbol: str) -> list[Task]:
-    """Return the tasks in which `symbol` is implemented, the first one first."""
-    return [task for task in tasks() if symbol in task.symbols]
+    """Return the tasks in which `symbol` is implemented, the first one first.
+
+    Args:
+        symbol: As the syllabus has it, or what Python calls a kernel by:
+            "kernels.matvec_naive" for "matvec.h:matvec_naive".
+    """
+    return [
+        task
+        for task in tasks()
+        if symbol in task.parts or symbol in map(called_by, task.kernels)
+    ]
+
+
+def is_kernel(part: str) -> bool:
+    """Tell whether a part of a task is written in C++."""
+    return ":" in part
+
+
+def file_of(part: str) -> str:
+    """Return the file in which a part of a task is written, as learners are told.
+
+    Files in Python are named as in the learner's folder, those in C++ from the root.
+    """
+    if is_kernel(part):
+        return f"src/extensions/kernels/{part.partition(':')[0]}"
+    return f"{part.partition('.')[0]}.py"
+
+
+def name_of(part: str) -> str:
+    """Return the name of the function or class."""
+    return re.split(r"[.:]", part)[-1]
+
+
+def called_by(kernel: str) -> str:
+    """Return the symbol by which Python calls a kernel."""
+    return f"kernels.{name_of(kernel)}"
 
 
 def select_days(week: int | None, day: int | None) -> list[Day]:
@@ -259,13 +301,14 @@ def _day(week: int, day: dict[str, Any]) -> Day:
                 Address(week, day["number"], task["number"]),
                 task["title"],
                 day["chapter"],
-                tuple(task["symbols"]),
+                tuple(task.get("symbols", ())),
                 tuple(
                     Address.parse(one if "week" in one else f"week {week}, {one}")
                     for one in task.get("builds_on", ())
                 ),
                 tuple(task.get("library", ())),
                 task.get("optional", False),
+                tuple(task.get("kernels", ())),
             )
             for task in day["tasks"]
         ),

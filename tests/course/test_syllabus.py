@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from tiny_llm_course import todo
+from tiny_llm_course import syllabus, todo
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import CHAPTERS, TESTS
 from tiny_llm_course.syllabus import (
     Address,
     Day,
     Task,
+    name_of,
     select_days,
     task_at,
     tasks,
@@ -153,3 +154,32 @@ def test_what_does_not_exist_is_answered_with_what_does(
         select_days(week, day)
 
     assert str(error.value) == complaint + CONTENTS
+
+
+def test_the_parts_of_a_task_are_its_kernels_and_what_calls_them() -> None:
+    task = Task(
+        Address(2, 4, 1),
+        "A product",
+        "week-2-day-4-matvec-kernel",
+        symbols=("quantize.quantized_linear",),
+        kernels=("matvec.h:matvec_naive",),
+    )
+
+    assert task.parts == ("matvec.h:matvec_naive", "quantize.quantized_linear")
+    assert task.first_file == "src/extensions/kernels/matvec.h"
+    assert [name_of(part) for part in task.parts] == [
+        "matvec_naive",
+        "quantized_linear",
+    ]
+
+
+def test_a_kernel_is_found_by_its_name_in_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    task = Task(
+        Address(2, 4, 1), "A product", "a-chapter", (), kernels=("matvec.h:naive",)
+    )
+    monkeypatch.setattr(syllabus, "tasks", lambda: iter([task]))
+
+    assert tasks_of("kernels.naive") == tasks_of("matvec.h:naive") == [task]
+    assert tasks_of("kernels.matvec") == []

@@ -4,7 +4,7 @@ import click
 
 from tiny_llm_course import starter
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.places import COPIES, REFERENCE, STARTER
+from tiny_llm_course.places import here
 
 
 @click.command("starter", cls=CourseCommand)
@@ -12,17 +12,18 @@ from tiny_llm_course.places import COPIES, REFERENCE, STARTER
 def command(*, check: bool) -> int:
     """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref.
 
+    So are those in src/extensions, from src/extensions_ref.
     This is for authors of the course. Whatever a new file replaces is copied first.
     """
-    pending = starter.changes(REFERENCE, STARTER)
+    pending = starter.changes(here())
     if not pending:
-        click.echo("src/tiny_llm is up to date")
+        click.echo("src/tiny_llm and src/extensions are up to date")
         return 0
     names = ", ".join(change.path.name for change in pending)
     if check:
         click.echo(f"out of date: {names}; run `pdm run starter`")
         return 1
-    copies = starter.write(pending, COPIES)
+    copies = starter.write(pending, here().copies)
     click.echo(f"generated: {names}")
     if copies:
         click.echo(f"what was there before is in {copies}")

@@ -6,6 +6,9 @@ import os
 # float16. A grader that counts float32 units switches that off, before MLX starts.
 os.environ.setdefault("MLX_ENABLE_TF32", "0")
 
+# What is graded before there are kernels must not depend on whether they are built.
+os.environ.setdefault("TINY_LLM_KERNELS", "none")
+
 import re
 from collections.abc import Generator, Iterator
 from pathlib import Path

@@ -62,7 +62,7 @@ def own_status(task: Task, results: Sequence[Result]) -> str:
     failures = [result for result in results if result.status != PASSED]
     if not failures:
         return DONE
-    own_stubs = tuple(f"{tasks_of(symbol)[0].address} " for symbol in task.symbols)
+    own_stubs = tuple(f"{tasks_of(part)[0].address} " for part in task.parts)
     stubs = [one for one in failures if one.status == NOT_STARTED]
     is_stub = any(one.message.startswith(own_stubs) for one in stubs)
     return NOT_STARTED if is_stub else WRONG

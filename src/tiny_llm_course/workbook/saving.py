@@ -42,8 +42,11 @@ def keep(paths: Sequence[Path], copies: Path) -> Path:
     """Copy files into a new folder named after the time, and return that."""
     kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
     kept.mkdir(parents=True)
+    names = [path.name for path in paths]
     for path in paths:
-        shutil.copy2(path, kept / path.name)
+        is_alone = names.count(path.name) == 1
+        copy = kept / (path.name if is_alone else f"{path.parent.name}-{path.name}")
+        shutil.copy2(path, copy)
     return kept
 
 

@@ -1,0 +1,33 @@
+/// A kernel as an operation of MLX.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <mlx/array.h>
+#include <mlx/primitives.h>
+
+namespace tiny_llm {
+
+/// What a kernel does once its inputs are there and its outputs have memory.
+using Run = std::function<void(
+    const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs)>;
+
+/// Shape and dtype of an output.
+struct Output {
+  mlx::core::Shape shape;
+  mlx::core::Dtype dtype;
+};
+
+/// Return arrays that `run` fills when they are evaluated, on the CPU.
+///
+/// The inputs are made contiguous first. `run` is called on the thread of MLX's CPU
+/// stream, and must not throw: what can be wrong is checked before.
+std::vector<mlx::core::array> make_op(
+    std::string name,
+    const std::vector<Output>& outputs,
+    const std::vector<mlx::core::array>& inputs,
+    Run run);
+
+}  // namespace tiny_llm
