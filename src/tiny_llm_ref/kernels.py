@@ -278,12 +278,18 @@ def quantized_linear(
 # Day 6: attention.
 
 
-def _masking(mask: mx.array | str | None) -> Any:  # noqa: ANN401 - of the module in C++
-    """Hand a mask to C++: an array, the name of one, or nothing."""
+def _attend(
+    rung: str,
+    inputs: tuple[mx.array, mx.array, mx.array],
+    scale: float,
+    mask: mx.array | str | None,
+) -> mx.array:
+    """Hand everything to C++, and a mask as what it is: an array, or a name."""
     if isinstance(mask, str) and mask != "causal":
-        raise ValueError(f"mask: expected an array, 'causal' or None, got {mask!r}")
+        raise ValueError(f"{rung}: expected 'causal', an array or None, got {mask!r}")
     is_causal = isinstance(mask, str)
-    return built().Masking(is_causal, None if is_causal else mask)
+    added = None if is_causal else mask
+    return getattr(built(), rung)(*inputs, scale, is_causal, added)
 
 
 def attention_online(
@@ -309,8 +315,7 @@ def attention_online(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    masking = _masking(mask)
-    return built().attention_online(query, key, value, scale, masking)
+    return _attend("attention_online", (query, key, value), scale, mask)
 
 
 def attention_tiled(
@@ -324,8 +329,7 @@ def attention_tiled(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_tiled(query, key, value, scale, masking)
+    return _attend("attention_tiled", (query, key, value), scale, mask)
 
 
 def attention_split(
@@ -339,8 +343,7 @@ def attention_split(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_split(query, key, value, scale, masking)
+    return _attend("attention_split", (query, key, value), scale, mask)
 
 
 # Day 7: what stands between the products.
