@@ -266,20 +266,30 @@ def quantized_linear(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    tokens = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    y = matmul_threaded(tokens, w).reshape(*x.shape[:-1], -1)
+    num_tokens = math.prod(x.shape[:-1])
+    if num_tokens == 1:
+        y = matvec_threaded(x.reshape(-1), w)
+    else:
+        y = matmul_threaded(x.reshape(num_tokens, x.shape[-1]), w)
+    y = y.reshape(*x.shape[:-1], len(w.scales))
     return y if bias is None else y + bias
 
 
 # Day 6: attention.
 
 
-def _masking(mask: mx.array | str | None) -> Any:  # noqa: ANN401 - of the module in C++
-    """Hand a mask to C++: an array, the name of one, or nothing."""
+def _attend(
+    rung: str,
+    inputs: tuple[mx.array, mx.array, mx.array],
+    scale: float,
+    mask: mx.array | str | None,
+) -> mx.array:
+    """Hand everything to C++, and a mask as what it is: an array, or a name."""
     if isinstance(mask, str) and mask != "causal":
-        raise ValueError(f"mask: expected an array, 'causal' or None, got {mask!r}")
+        raise ValueError(f"{rung}: expected 'causal', an array or None, got {mask!r}")
     is_causal = isinstance(mask, str)
-    return built().Masking(is_causal, None if is_causal else mask)
+    added = None if is_causal else mask
+    return getattr(built(), rung)(*inputs, scale, is_causal, added)
 
 
 def attention_online(
@@ -305,8 +315,7 @@ def attention_online(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    masking = _masking(mask)
-    return built().attention_online(query, key, value, scale, masking)
+    return _attend("attention_online", (query, key, value), scale, mask)
 
 
 def attention_tiled(
@@ -320,8 +329,7 @@ def attention_tiled(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_tiled(query, key, value, scale, masking)
+    return _attend("attention_tiled", (query, key, value), scale, mask)
 
 
 def attention_split(
@@ -335,8 +343,7 @@ def attention_split(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_split(query, key, value, scale, masking)
+    return _attend("attention_split", (query, key, value), scale, mask)
 
 
 # Day 7: what stands between the products.
@@ -431,8 +438,9 @@ class Layer:
         h = x + attention(rms_norm(x), cache)
         y = h + mlp(rms_norm(h))
 
-    Keys and values are written into buffers that have room for more than are there.
-    They are written in place if nobody else holds them, and into copies otherwise.
+    Keys and values are written into buffers that have room for more than are there, and
+    in place: whoever hands them over gives them away. Slices of them that are in use
+    stay as they are: the new tokens then go into copies.
 
     Args:
         matrices: The seven weights: queries, keys, values, output, gate, up, down.
@@ -482,4 +490,4 @@ class Layer:
         Raises:
             ValueError: Shapes or dtypes do not fit, or there is no room.
         """
-        return self._layer(x, keys, values, offset)
+        return tuple(self._layer(x, keys, values, offset))
