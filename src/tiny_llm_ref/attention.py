@@ -6,6 +6,7 @@ from typing import Literal
 import mlx.core as mx
 from jaxtyping import Float
 
+from . import kernels
 from .basics import linear, softmax
 
 
@@ -181,3 +182,60 @@ def scaled_dot_product_attention_grouped(
         query.reshape(shared_rows), key, value, scale, mask
     )
     return heads.reshape(*batch, num_heads, L, -1)
+
+
+FEW_QUERIES = 8
+"""Up to so many, the keys are cut into pieces for the cores, and not the queries."""
+
+
+def flash_attention(
+    query: Float[mx.array, "*N H_q L D"],
+    key: Float[mx.array, "*N H S D"],
+    value: Float[mx.array, "*N H S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "*N H_q L D"]:
+    """Attend like `scaled_dot_product_attention_grouped`, without the L x S scores.
+
+    The scores are made, weighed and used tile by tile, in float32. Where
+    `kernels.are_on()`, the kernels of this course do it: `attention_split` for few
+    queries, `attention_tiled` for many. Elsewhere MLX does, with its own kernels.
+
+    Args:
+        query: What each of the L positions looks for, per query head.
+        key: What each of the S positions offers, per key head. It may be a slice of a
+            longer cache: in float32 it is not copied.
+        value: What each of the S positions hands over, per key head.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+            or "causal" for `causal_mask(L, S)`.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+
+    Source: Dao et al. 2022 (arXiv:2205.14135), and for the pieces of the cache Dao et
+    al. 2023, "Flash-Decoding for long-context inference". Both are for GPUs.
+    """
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    if isinstance(mask, mx.array):
+        mask = _with_one_batch_axis(mask, query.shape[:-3])
+    inputs = [one.reshape(-1, *one.shape[-3:]) for one in (query, key, value)]
+    if not kernels.are_on():
+        y = mx.fast.scaled_dot_product_attention(*inputs, scale=scale, mask=mask)
+    elif query.shape[-2] <= FEW_QUERIES:
+        y = kernels.attention_split(*inputs, scale, mask)
+    else:
+        y = kernels.attention_tiled(*inputs, scale, mask)
+    return y.reshape(query.shape)
+
+
+def _with_one_batch_axis(
+    mask: Float[mx.array, "..."], batch: tuple[int, ...]
+) -> Float[mx.array, "..."]:
+    """Give a mask the axes of queries whose batch axes have become one."""
+    if mask.ndim <= 3:
+        return mask
+    return mx.broadcast_to(mask, (*batch, *mask.shape[-3:])).reshape(
+        -1, *mask.shape[-3:]
+    )
