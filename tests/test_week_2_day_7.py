@@ -3,12 +3,31 @@
 The chapter: book/en/week-2-day-7-fused-kernels.md
 """
 
+import functools
+from typing import Any
+
 import mlx.core as mx
 import pytest
+from mlx import nn
 
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.architecture import (
+    Architecture,
+    dequantised,
+    embedded,
+    mlx_model,
+    model_weights,
+)
 from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.predicting import (
+    PeakBytes,
+    Predicting,
+    assert_near,
+    story,
+)
 from tiny_llm_course.grading.several import OneOf
 from tiny_llm_course.oracle import fused, layer_norm, positional_encoding
 
@@ -16,17 +35,25 @@ RMS_NORM = "kernels.rms_norm"
 ADD_RMS_NORM = "kernels.add_rms_norm"
 ROPE = "kernels.rope"
 SWIGLU = "kernels.swiglu"
+MODEL = "qwen2_week2.Qwen2ModelWeek2"
 
 RESULTS = ("the sum", "the norm of the sum")
 
 each_result = pytest.mark.parametrize("index", [0, 1], ids=["sum", "norm"])
 """Runs a test for what `add_rms_norm` returns first, and for what it returns second."""
 
+IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
+
 each_shape = pytest.mark.parametrize(
     "shape",
     [(8,), (1,), (3, 7), (3, 17), (2, 4, 1), (5, 64), (2, 1, 3, 33), (2, 896)],
     ids=str,
 )
+
+
+def _cut(pieces: tuple[int, ...]) -> str:
+    """Name a case by how a text is cut."""
+    return f"{len(pieces)}-pieces"
 
 
 @each_dtype
@@ -254,6 +281,94 @@ def test_task_3_reads_numbers_that_lie_apart(grade: Grader) -> None:
     _assert_gates(grade, both[:, :, 0], both[:, :, 1])
 
 
+@pytest.mark.parametrize("group_size", [64, 32])
+@pytest.mark.parametrize(
+    "pieces", [(64,), (1, 62, 1), (40, 19, 5), (54, *[1] * 10)], ids=_cut
+)
+def test_task_4_model_predicts_what_the_dequantised_one_does(
+    grade: Grader, pieces: tuple[int, ...], group_size: int
+) -> None:
+    """However the text is cut: a cache is filled, and then used."""
+    _assert_predicts(grade, pieces, group_size)
+
+
+def test_task_4_model_predicts_well_in_a_long_text(grade: Grader) -> None:
+    """Longer than the blocks in which kernels work, and cut where none ends."""
+    _assert_predicts(grade, (301, 1, 1, 30))
+
+
+@pytest.mark.parametrize("enable_flash_attn", [True, False])
+@pytest.mark.parametrize("kernels", ["own", "none"])
+def test_task_4_model_predicts_well_whatever_is_on(
+    grade: Grader, kernels: str, *, enable_flash_attn: bool
+) -> None:
+    _assert_predicts(
+        grade, (60, 4), kernels=kernels, enable_flash_attn=enable_flash_attn
+    )
+
+
+@each_dtype
+@pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("pieces", [(7,), (3, 1, 2, 1)], ids=str)
+def test_task_4_dense_model_agrees_with_transformers(
+    grade: Grader,
+    pieces: tuple[int, ...],
+    dtype: mx.Dtype,
+    *,
+    tie_word_embeddings: bool,
+) -> None:
+    """Two sequences, weights that are not quantised, and so nothing that is rounded."""
+    sizes = Architecture(tie_word_embeddings=tie_word_embeddings)
+
+    _assert_exact(grade, mx.array(IDS), sizes, pieces, dtype)
+
+
+def test_task_4_dense_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
+    """Other layers, heads, eps and base than anybody would write into the code."""
+    sizes = Architecture(
+        hidden_size=24,
+        num_attention_heads=3,
+        num_key_value_heads=1,
+        num_hidden_layers=3,
+        rms_norm_eps=0.1,
+        rope_theta=300.0,
+    )
+
+    _assert_exact(grade, mx.array(IDS), sizes, (3, 1, 2, 1))
+
+
+def test_task_4_dense_model_agrees_on_a_long_text(grade: Grader) -> None:
+    ids = mx.arange(150)[None] * 7 % 50
+    sizes = Architecture(max_position_embeddings=150)
+
+    _assert_exact(grade, ids, sizes, (131, 1, 18))
+
+
+def test_task_4_model_has_no_matrix_of_scores_in_memory(grade: Grader) -> None:
+    """That of 16 heads and 1024 tokens takes 64 MB, all else far less."""
+    num_tokens = 1024
+    sizes = Architecture(
+        hidden_size=64, num_attention_heads=16, max_position_embeddings=num_tokens
+    )
+    model = mlx_model(sizes, model_weights(sizes, mx.float32))
+    ids = mx.arange(num_tokens)[None] % 50
+
+    call = PeakBytes(
+        MODEL, (ids,), build=(model, True), pieces=(num_tokens,), num_caches=2
+    )
+
+    most_bytes = 32e6
+    grade.assert_that(
+        grade.run(call) < most_bytes,
+        call,
+        say(
+            "week_2_day_7.complaints.matrix_in_memory",
+            num_tokens=num_tokens,
+            most_mb=most_bytes / 1e6,
+        ),
+    )
+
+
 def _rows(shape: tuple[int, ...], dtype: mx.Dtype, name: str = "") -> mx.array:
     """Draw rows of different size, none of mean zero."""
     shifts = normal(*shape[:-1], 1, dtype=dtype, name=name)
@@ -294,3 +409,68 @@ def _assert_gates(grade: Grader, gate: mx.array, up: mx.array) -> None:
     call = Call(SWIGLU, (gate, up))
 
     grade.assert_close(call, fused.swiglu(gate, up), gate.dtype)
+
+
+def _assert_predicts(
+    grade: Grader,
+    pieces: tuple[int, ...],
+    group_size: int = 64,
+    *,
+    kernels: str = "own",
+    enable_flash_attn: bool = True,
+) -> None:
+    """Quantise the embedded model, and compare its predictions with `transformers`."""
+    model, sizes = _quantised(group_size)
+
+    call = Predicting(
+        MODEL,
+        (story(sum(pieces)),),
+        build=(model, enable_flash_attn),
+        pieces=pieces,
+        num_caches=sizes.num_hidden_layers,
+        kernels=kernels,
+    )
+
+    assert_near(grade, call, _truth_of(pieces, group_size), mx.float32)
+
+
+@functools.cache
+def _quantised(group_size: int) -> tuple[Any, Architecture]:
+    """Return the embedded model with 4 bits for each weight, and its sizes."""
+    sizes, weights = embedded()
+    model = mlx_model(sizes, weights)
+    nn.quantize(model, group_size=group_size, bits=4)
+    return model, sizes
+
+
+@functools.cache
+def _truth_of(pieces: tuple[int, ...], group_size: int) -> Truth:
+    """Return what the quantised model should say of the story, for all solutions."""
+    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
+
+    model, sizes = _quantised(group_size)
+    ids = story(sum(pieces))
+    return qwen2.model_in_pieces(ids, dequantised(model), sizes, pieces)
+
+
+def _assert_exact(
+    grade: Grader,
+    ids: mx.array,
+    sizes: Architecture,
+    pieces: tuple[int, ...],
+    dtype: mx.Dtype = mx.float32,
+) -> None:
+    """Run a model with dense weights on a text, and compare with `transformers`."""
+    from tiny_llm_course.oracle import qwen2
+
+    weights = model_weights(sizes, dtype)
+
+    call = Predicting(
+        MODEL,
+        (ids,),
+        build=(mlx_model(sizes, weights), True),
+        pieces=pieces,
+        num_caches=sizes.num_hidden_layers,
+    )
+
+    grade.assert_close(call, qwen2.model_in_pieces(ids, weights, sizes, pieces), dtype)

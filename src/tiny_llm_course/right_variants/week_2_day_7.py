@@ -1,18 +1,26 @@
 """Week 2, day 7: other right ways to fuse, in Python and with the library's own."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
+from mlx import nn
 
 from tiny_llm_course.specimens import specimen
+from tiny_llm_ref import kernels
+from tiny_llm_ref.attention import flash_attention
+from tiny_llm_ref.kv_cache import TinyKvCache
 from tiny_llm_ref.layer_norm import RMSNorm
 from tiny_llm_ref.positional_encoding import RoPE
+from tiny_llm_ref.quantize import dequantize_linear
 
 RMS_NORM = "kernels.rms_norm"
 ADD_RMS_NORM = "kernels.add_rms_norm"
 ROPE = "kernels.rope"
 SWIGLU = "kernels.swiglu"
+MODEL = "qwen2_week2.Qwen2ModelWeek2"
 
 Array = mx.array
 Pair = tuple[Array, Array]
@@ -165,3 +173,101 @@ def gate_compiled(gate: Array, up: Array) -> Array:
 
     wide = mx.compile(opened)(gate.astype(mx.float32), up.astype(mx.float32))
     return wide.astype(gate.dtype)
+
+
+class _Model:
+    """The model in few lines, whose products are those of the layers of MLX."""
+
+    def __init__(
+        self,
+        mlx_model: Any,  # noqa: ANN401 - mlx_lm has no types
+        enable_flash_attn: bool = False,
+    ) -> None:
+        del enable_flash_attn
+        self.args = mlx_model.args
+        self.layers = mlx_model.model.layers
+        self.num_hidden_layers = len(self.layers)
+        self.table = mlx_model.model.embed_tokens
+        self.last_norm = mlx_model.model.norm
+        is_tied = self.args.tie_word_embeddings
+        self.head = self.table.as_linear if is_tied else mlx_model.lm_head
+
+    def __call__(
+        self, inputs: Array, offset: int, cache: Sequence[TinyKvCache]
+    ) -> Array:
+        x = dequantize_linear(self.table)[inputs]
+        for layer, own in zip(self.layers, cache, strict=True):
+            attention, normed = layer.self_attn, self.normed(x, layer.input_layernorm)
+            query, key, value = self.heads(attention, normed)
+            query, key = (self.rotated(one, offset) for one in (query, key))
+            keys, values, _, _ = own.update_and_fetch(
+                key.swapaxes(1, 2), value.swapaxes(1, 2)
+            )
+            seen = flash_attention(query.swapaxes(1, 2), keys, values, mask="causal")
+            x = x + attention.o_proj(mx.flatten(seen.swapaxes(1, 2), -2, -1))
+            normed = self.normed(x, layer.post_attention_layernorm)
+            gate, up = layer.mlp.gate_proj(normed), layer.mlp.up_proj(normed)
+            x = x + layer.mlp.down_proj(self.gated(gate, up))
+        return self.head(self.normed(x, self.last_norm))
+
+    def heads(self, attention: Any, x: Array) -> list[Array]:  # noqa: ANN401
+        width = self.args.hidden_size // self.args.num_attention_heads
+        return [
+            mx.unflatten(projection(x), -1, (-1, width))
+            for projection in (attention.q_proj, attention.k_proj, attention.v_proj)
+        ]
+
+    def normed(self, x: Array, norm: Any) -> Array:  # noqa: ANN401
+        return kernels.rms_norm(x, norm.weight, self.args.rms_norm_eps)
+
+    def rotated(self, x: Array, offset: int) -> Array:
+        return kernels.rope(x, offset, self.args.rope_theta)
+
+    def gated(self, gate: Array, up: Array) -> Array:
+        return kernels.swiglu(gate, up)
+
+
+@specimen(4, symbol=MODEL)
+class kernels_between_products_of_the_library(_Model):
+    """Adds and normalises in two steps."""
+
+
+@specimen(4, symbol=MODEL)
+class all_of_the_library(_Model):
+    def normed(self, x: Array, norm: Any) -> Array:  # noqa: ANN401
+        return mx.fast.rms_norm(x, norm.weight, self.args.rms_norm_eps)
+
+    def rotated(self, x: Array, offset: int) -> Array:
+        return rotation_of_the_library(x, offset, self.args.rope_theta)
+
+    def gated(self, gate: Array, up: Array) -> Array:
+        return nn.silu(gate) * up
+
+
+@specimen(4, symbol=MODEL)
+class operations_of_week_1(_Model):
+    def normed(self, x: Array, norm: Any) -> Array:  # noqa: ANN401
+        return norm_of_week_1(x, norm.weight, self.args.rms_norm_eps)
+
+    def rotated(self, x: Array, offset: int) -> Array:
+        return rotation_of_week_1(x, offset, self.args.rope_theta)
+
+    def gated(self, gate: Array, up: Array) -> Array:
+        return gate_through_a_division(gate, up)
+
+
+@specimen(4, symbol=MODEL)
+class queries_and_keys_rotated_together(_Model):
+    """Rotate all heads in one call: they stand side by side."""
+
+    def heads(self, attention: Any, x: Array) -> list[Array]:  # noqa: ANN401
+        query, key, value = super().heads(attention, x)
+        both = mx.concatenate([query, key], axis=2)
+        return [both, key, value]
+
+    def rotated(self, x: Array, offset: int) -> Array:
+        num_heads = self.args.num_attention_heads
+        if x.shape[2] > num_heads:
+            self.turned = super().rotated(x, offset)
+            return self.turned[:, :, :num_heads]
+        return self.turned[:, :, num_heads:]
