@@ -4,6 +4,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "glue/attention.h"
+#include "glue/fused.h"
+#include "glue/layer.h"
+#include "glue/matmul.h"
 #include "glue/matvec.h"
 #include "glue/weight.h"
 #include "kernels/todo.h"
@@ -40,4 +44,8 @@ NB_MODULE(_kernels, module) {
         .def(nb::init<array, array, array, int, int>());
   }
   tiny_llm::bind_matvec(module);
+  tiny_llm::bind_attention(module);
+  tiny_llm::bind_fused(module);
+  tiny_llm::bind_layer(module);
+  tiny_llm::bind_matmul(module);
 }

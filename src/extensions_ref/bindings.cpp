@@ -5,6 +5,9 @@
 #include <nanobind/stl/string.h>
 
 #include "glue/attention.h"
+#include "glue/fused.h"
+#include "glue/layer.h"
+#include "glue/matmul.h"
 #include "glue/matvec.h"
 #include "glue/weight.h"
 #include "kernels/todo.h"
@@ -42,4 +45,7 @@ NB_MODULE(_kernels, module) {
   }
   tiny_llm::bind_matvec(module);
   tiny_llm::bind_attention(module);
+  tiny_llm::bind_fused(module);
+  tiny_llm::bind_layer(module);
+  tiny_llm::bind_matmul(module);
 }

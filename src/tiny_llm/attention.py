@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from tiny_llm_course import todo
 
+from . import kernels
 from .basics import linear, softmax
 
 
@@ -132,3 +133,38 @@ def scaled_dot_product_attention_grouped(
     Source: Ainslie et al. 2023 (arXiv:2305.13245), section 2.2.
     """
     todo("week 1, day 3, task 1")
+
+
+FEW_QUERIES = 8
+"""Up to so many, the keys are cut into pieces for the cores, and not the queries."""
+
+
+def flash_attention(
+    query: Float[mx.array, "*N H_q L D"],
+    key: Float[mx.array, "*N H S D"],
+    value: Float[mx.array, "*N H S D"],
+    scale: float | None = None,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "*N H_q L D"]:
+    """Attend like `scaled_dot_product_attention_grouped`, without the L x S scores.
+
+    The scores are made, weighed and used tile by tile, in float32. Where
+    `kernels.are_on()`, the kernels of this course do it: `attention_split` for few
+    queries, `attention_tiled` for many. Elsewhere MLX does, with its own kernels.
+
+    Args:
+        query: What each of the L positions looks for, per query head.
+        key: What each of the S positions offers, per key head. It may be a slice of a
+            longer cache: in float32 it is not copied.
+        value: What each of the S positions hands over, per key head.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+            or "causal" for `causal_mask(L, S)`.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+
+    Source: Dao et al. 2022 (arXiv:2205.14135), and for the pieces of the cache Dao et
+    al. 2023, "Flash-Decoding for long-context inference". Both are for GPUs.
+    """
+    todo("week 2, day 6, task 4")

@@ -6,6 +6,8 @@ from mlx import nn
 
 from tiny_llm_course import todo
 
+from . import kernels
+
 
 def dequantize_linear(
     mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
@@ -162,6 +164,8 @@ def quantized_linear(
     """Apply a linear layer whose weight is quantised to every vector of `x`.
 
         y = x w^T + bias
+
+    The kernels, where they are on, do this without ever unpacking the whole matrix.
 
     Args:
         x: Vectors of length I.

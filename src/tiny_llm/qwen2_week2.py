@@ -1,5 +1,6 @@
 """The Qwen2 model with a memory: each token is computed once, and never again."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -9,13 +10,14 @@ from mlx import nn
 
 from tiny_llm_course import todo
 
-from .attention import scaled_dot_product_attention_grouped
+from . import kernels
+from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
-from .kv_cache import Mask, TinyKvCache
+from .kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from .layer_norm import RMSNorm
 from .positional_encoding import RoPE
-from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
+from .quantize import QuantizedWeights, dequantize, quantized_linear
 
 Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
 
@@ -43,6 +45,7 @@ class Qwen2MultiHeadAttention:
         bv: Bias of the values.
         max_seq_len: Number of positions that can be rotated.
         theta: Base of the rotation.
+        use_flash_attention: Whether to attend with `flash_attention` of day 6.
 
     Raises:
         ValueError: `num_heads` does not divide `hidden_size`, `num_kv_heads` does
@@ -65,6 +68,7 @@ class Qwen2MultiHeadAttention:
         bv: Float[mx.array, " HkvD"],
         max_seq_len: int = 32768,
         theta: float = 1000000,
+        use_flash_attention: bool = False,
     ) -> None:
         todo("week 2, day 1, task 2")
 
@@ -130,6 +134,10 @@ class Qwen2TransformerBlock:
     The norms stand before the parts ("pre-norm"), so that the stream from x to y is
     only ever added to.
 
+    With `use_flash_attention`, a layer whose weights are quantised runs as a single
+    operation, of the kernels of days 4 to 7, where these are built and MLX computes on
+    the CPU: dispatching some thirty operations takes longer there than many of them.
+
     Args:
         num_attention_heads: Number of query heads H.
         num_kv_heads: Number of key and value heads H_kv.
@@ -150,6 +158,7 @@ class Qwen2TransformerBlock:
         w_post_attention_layernorm: Gain of the norm after it, before the MLP.
         max_seq_len: Number of positions that can be rotated.
         theta: Base of the rotation.
+        use_flash_attention: As in `Qwen2MultiHeadAttention`.
 
     Raises:
         ValueError: As the parts do.
@@ -179,6 +188,7 @@ class Qwen2TransformerBlock:
         w_post_attention_layernorm: Float[mx.array, " E"],
         max_seq_len: int = 32768,
         theta: float = 1000000,
+        use_flash_attention: bool = False,
     ) -> None:
         todo("week 2, day 1, task 2")
 
@@ -203,18 +213,19 @@ class Qwen2TransformerBlock:
 class Qwen2ModelWeek2:
     """The whole model, shown a text in pieces: it remembers those before.
 
+    Where the kernels are on, and the weights quantised, it computes in float32: that is
+    what they compute in, and by far the fastest dtype of MLX on a CPU.
+
     Attributes:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
         mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            packed where they are quantised. Only the table of the embedding, of which
-            rows are looked up, is dequantised.
+            packed where they are quantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
 
     Raises:
-        ValueError: The checkpoint is not a Qwen2, a weight has the wrong shape, or
-            `flash_attention` is asked for before it is there.
+        ValueError: The checkpoint is not a Qwen2, or a weight has the wrong shape.
 
     Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """

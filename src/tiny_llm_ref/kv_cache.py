@@ -89,6 +89,28 @@ class TinyKvFullCache(TinyKvCache):
         self.offset = stop
         return self._keys[:, :, :stop], self._values[:, :, :stop], stop, mask
 
+    def _lend(
+        self, new: Float[mx.array, "B H L D"]
+    ) -> tuple[Float[mx.array, "B H C D"], Float[mx.array, "B H C D"]]:
+        """Hand out both buffers, with room for L more tokens, to be written into.
+
+        Args:
+            new: As long as what will be written on every axis: only its shape and
+                dtype count.
+        """
+        stop = self.offset + new.shape[2]
+        return _with_room(self._keys, new, stop), _with_room(self._values, new, stop)
+
+    def _take_back(
+        self,
+        keys: Float[mx.array, "B H C D"],
+        values: Float[mx.array, "B H C D"],
+        num_new: int,
+    ) -> None:
+        """Keep the buffers into which `num_new` tokens were written."""
+        self._keys, self._values = keys, values
+        self.offset += num_new
+
 
 def _with_room(
     buffer: Float[mx.array, "B H C D"] | None,

@@ -4,6 +4,8 @@ import mlx.core as mx
 from jaxtyping import Float, UInt32
 from mlx import nn
 
+from . import kernels
+
 
 def dequantize_linear(
     mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
@@ -218,11 +220,15 @@ def quantized_linear(
 
         y = x w^T + bias
 
+    The kernels, where they are on, do this without ever unpacking the whole matrix.
+
     Args:
         x: Vectors of length I.
         w: The weight, outputs x inputs when it is unpacked.
         bias: Added to every result. None adds nothing.
     """
+    if kernels.are_on():
+        return kernels.quantized_linear(x, w, bias)
     y = quantized_matmul(
         w.scales, w.biases, w.group_size, w.bits, x, w.weight, transpose_b=True
     )

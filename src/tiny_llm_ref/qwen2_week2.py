@@ -1,5 +1,6 @@
 """The Qwen2 model with a memory: each token is computed once, and never again."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -7,13 +8,14 @@ import mlx.core as mx
 from jaxtyping import Float, Integer
 from mlx import nn
 
-from .attention import scaled_dot_product_attention_grouped
+from . import kernels
+from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
-from .kv_cache import Mask, TinyKvCache
+from .kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from .layer_norm import RMSNorm
 from .positional_encoding import RoPE
-from .quantize import QuantizedWeights, dequantize_linear, quantized_linear
+from .quantize import QuantizedWeights, dequantize, quantized_linear
 
 Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
 
@@ -41,6 +43,7 @@ class Qwen2MultiHeadAttention:
         bv: Bias of the values.
         max_seq_len: Number of positions that can be rotated.
         theta: Base of the rotation.
+        use_flash_attention: Whether to attend with `flash_attention` of day 6.
 
     Raises:
         ValueError: `num_heads` does not divide `hidden_size`, `num_kv_heads` does
@@ -63,6 +66,7 @@ class Qwen2MultiHeadAttention:
         bv: Float[mx.array, " HkvD"],
         max_seq_len: int = 32768,
         theta: float = 1000000,
+        use_flash_attention: bool = False,
     ) -> None:
         if hidden_size % num_heads != 0 or num_heads % num_kv_heads != 0:
             raise ValueError(
@@ -81,7 +85,13 @@ class Qwen2MultiHeadAttention:
         self.bv = _checked("bv", bv, (kv_size,))
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
-        self.rope = RoPE(head_dim, max_seq_len, theta)
+        self.theta = theta
+        self.rope = _shared_rope(head_dim, max_seq_len, theta)
+        self.attend = (
+            flash_attention
+            if use_flash_attention
+            else scaled_dot_product_attention_grouped
+        )
 
     def __call__(
         self,
@@ -106,7 +116,7 @@ class Qwen2MultiHeadAttention:
         keys, values, _, mask = cache.update_and_fetch(
             self.rope(key, positions).swapaxes(1, 2), value.swapaxes(1, 2), L, mask
         )
-        heads = scaled_dot_product_attention_grouped(
+        heads = self.attend(
             self.rope(query, positions).swapaxes(1, 2), keys, values, mask=mask
         )
         return _product(mx.flatten(heads.swapaxes(1, 2), -2, -1), self.wo)
@@ -159,6 +169,10 @@ class Qwen2TransformerBlock:
     The norms stand before the parts ("pre-norm"), so that the stream from x to y is
     only ever added to.
 
+    With `use_flash_attention`, a layer whose weights are quantised runs as a single
+    operation, of the kernels of days 4 to 7, where these are built and MLX computes on
+    the CPU: dispatching some thirty operations takes longer there than many of them.
+
     Args:
         num_attention_heads: Number of query heads H.
         num_kv_heads: Number of key and value heads H_kv.
@@ -179,6 +193,7 @@ class Qwen2TransformerBlock:
         w_post_attention_layernorm: Gain of the norm after it, before the MLP.
         max_seq_len: Number of positions that can be rotated.
         theta: Base of the rotation.
+        use_flash_attention: As in `Qwen2MultiHeadAttention`.
 
     Raises:
         ValueError: As the parts do.
@@ -208,6 +223,7 @@ class Qwen2TransformerBlock:
         w_post_attention_layernorm: Float[mx.array, " E"],
         max_seq_len: int = 32768,
         theta: float = 1000000,
+        use_flash_attention: bool = False,
     ) -> None:
         self.attention = Qwen2MultiHeadAttention(
             hidden_size,
@@ -222,12 +238,14 @@ class Qwen2TransformerBlock:
             bv,
             max_seq_len,
             theta,
+            use_flash_attention,
         )
         self.mlp = Qwen2MLP(hidden_size, intermediate_size, w_gate, w_up, w_down)
         self.input_layernorm = RMSNorm(hidden_size, w_input_layernorm, rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(
             hidden_size, w_post_attention_layernorm, rms_norm_eps
         )
+        self._whole = _WholeLayer.of(self) if use_flash_attention else None
 
     def __call__(
         self,
@@ -244,25 +262,88 @@ class Qwen2TransformerBlock:
             cache: What the attention of this layer remembers.
             mask: What the new tokens may see.
         """
+        if self._whole and self._whole.suits(x, offset, cache, mask):
+            assert isinstance(cache, TinyKvFullCache)
+            return self._whole(x, cache)
         h = x + self.attention(self.input_layernorm(x), offset, cache, mask)
         return h + self.mlp(self.post_attention_layernorm(h))
 
 
+class _WholeLayer:
+    """A layer as a single operation on the CPU, and when it can take its place.
+
+    Args:
+        layer: Whose weights are all quantised.
+    """
+
+    def __init__(self, layer: Qwen2TransformerBlock) -> None:
+        attention, mlp = layer.attention, layer.mlp
+        self._num_positions = attention.rope.seq_len
+        self._shape = (attention.num_kv_heads, attention.rope.dims)
+        matrices = (attention.wq, attention.wk, attention.wv, attention.wo)
+        self._layer = kernels.Layer(
+            (*matrices, mlp.w_gate, mlp.w_up, mlp.w_down),
+            (
+                *(attention.bq, attention.bk, attention.bv),
+                layer.input_layernorm.weight,
+                layer.post_attention_layernorm.weight,
+            ),
+            num_heads=attention.num_heads,
+            eps=layer.input_layernorm.eps,
+            base=attention.theta,
+        )
+
+    @classmethod
+    def of(cls, layer: Qwen2TransformerBlock) -> "_WholeLayer | None":
+        """Return a layer as an operation, or None if there is none for it."""
+        attention, mlp = layer.attention, layer.mlp
+        weights = (attention.wq, attention.wk, attention.wv, attention.wo)
+        weights += (mlp.w_gate, mlp.w_up, mlp.w_down)
+        are_quantised = all(isinstance(one, QuantizedWeights) for one in weights)
+        return cls(layer) if are_quantised and kernels.are_on() else None
+
+    def suits(self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask) -> bool:
+        """Tell whether the operation computes what the layer is asked for.
+
+        It reads and writes the buffers of a `TinyKvFullCache`, for a single sequence.
+        """
+        return (
+            type(cache) is TinyKvFullCache
+            and offset == cache.offset
+            and offset + x.shape[1] <= self._num_positions
+            and isinstance(mask, str)
+            and x.shape[0] == 1
+            and x.dtype == mx.float32
+        )
+
+    def __call__(
+        self, x: Float[mx.array, "1 L E"], cache: TinyKvFullCache
+    ) -> Float[mx.array, "1 L E"]:
+        """Carry the stream through the layer, and add its tokens to the cache."""
+        num_kv_heads, head_dim = self._shape
+        new = mx.zeros((1, num_kv_heads, x.shape[1], head_dim), x.dtype)
+        offset = cache.offset
+        y, keys, values = self._layer(x, *cache._lend(new), offset)
+        cache._take_back(keys, values, x.shape[1])
+        return y
+
+
 class Qwen2ModelWeek2:
     """The whole model, shown a text in pieces: it remembers those before.
+
+    Where the kernels are on, and the weights quantised, it computes in float32: that is
+    what they compute in, and by far the fastest dtype of MLX on a CPU.
 
     Attributes:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
         mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            packed where they are quantised. Only the table of the embedding, of which
-            rows are looked up, is dequantised.
+            packed where they are quantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
 
     Raises:
-        ValueError: The checkpoint is not a Qwen2, a weight has the wrong shape, or
-            `flash_attention` is asked for before it is there.
+        ValueError: The checkpoint is not a Qwen2, or a weight has the wrong shape.
 
     Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """
@@ -272,11 +353,6 @@ class Qwen2ModelWeek2:
         mlx_model: Any,  # noqa: ANN401 - mlx_lm has no types
         enable_flash_attn: bool = False,
     ) -> None:
-        if enable_flash_attn:
-            raise ValueError(
-                "Qwen2ModelWeek2: expected enable_flash_attn=False, got True; flash "
-                "attention comes on day 6"
-            )
         args = mlx_model.args
         if args.model_type != "qwen2":
             raise ValueError(
@@ -284,11 +360,11 @@ class Qwen2ModelWeek2:
                 f"{args.model_type!r}"
             )
         weights = mlx_model.model
-        self.embedding = Embedding(
-            args.vocab_size, args.hidden_size, dequantize_linear(weights.embed_tokens)
-        )
+        self.embedding = _load_embedding(args, weights.embed_tokens)
         self.num_hidden_layers = len(weights.layers)
-        self.layers = [_load_block(args, layer) for layer in weights.layers]
+        self.layers = [
+            _load_block(args, layer, enable_flash_attn) for layer in weights.layers
+        ]
         self.norm = RMSNorm(args.hidden_size, weights.norm.weight, args.rms_norm_eps)
         self.w_lm_head = _stored(
             weights.embed_tokens if args.tie_word_embeddings else mlx_model.lm_head
@@ -320,12 +396,65 @@ class Qwen2ModelWeek2:
                 f"layer, got {len(cache)}"
             )
         x = self.embedding(inputs)
+        if kernels.are_on() and isinstance(self.w_lm_head, QuantizedWeights):
+            x = x.astype(mx.float32)
         for layer, own_cache in zip(self.layers, cache, strict=True):
             x = layer(x, offset, own_cache, mask="causal")
         return _product(self.norm(x), self.w_lm_head)
 
 
-def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
+@functools.cache
+def _shared_rope(head_dim: int, max_seq_len: int, theta: float) -> RoPE:
+    """Return the rotation that all layers share: its table takes megabytes."""
+    return RoPE(head_dim, max_seq_len, theta)
+
+
+class _PackedEmbedding:
+    """Look up vectors in a quantised table, and unpack only those.
+
+    Args:
+        table: One row per token id.
+    """
+
+    def __init__(self, table: QuantizedWeights) -> None:
+        self.table = table
+
+    def __call__(self, x: Integer[mx.array, "*N"]) -> Float[mx.array, "*N E"]:
+        """Look up the vector of every token id."""
+        table = self.table
+        rows = (table.weight[x], table.scales[x], table.biases[x])
+        return dequantize(*rows, table.group_size, table.bits)
+
+
+def _load_embedding(
+    args: Any,  # noqa: ANN401
+    layer: nn.Embedding | nn.QuantizedEmbedding,
+) -> Embedding | _PackedEmbedding:
+    """Build the embedding from the layer that `mlx_lm` loaded."""
+    table = _stored(layer)
+    if isinstance(table, QuantizedWeights):
+        return _PackedEmbedding(table)
+    return Embedding(args.vocab_size, args.hidden_size, table)
+
+
+def _narrowed(w: QuantizedWeights) -> QuantizedWeights:
+    """Keep scales and biases in 16 bits, if they were read from there.
+
+    They are a ninth of what is read for each token then, instead of a fifth.
+    """
+    for dtype in (mx.float16, mx.bfloat16):
+        scales, biases = w.scales.astype(dtype), w.biases.astype(dtype)
+        is_same = mx.array_equal(scales, w.scales) & mx.array_equal(biases, w.biases)
+        if is_same.item():
+            return QuantizedWeights(scales, biases, w.group_size, w.bits, w.weight)
+    return w
+
+
+def _load_block(
+    args: Any,  # noqa: ANN401
+    layer: Any,  # noqa: ANN401
+    use_flash_attention: bool,
+) -> Qwen2TransformerBlock:
     """Build one layer of the model from the layer that `mlx_lm` loaded."""
     attention, mlp = layer.self_attn, layer.mlp
     return Qwen2TransformerBlock(
@@ -348,6 +477,7 @@ def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
         w_post_attention_layernorm=layer.post_attention_layernorm.weight,
         max_seq_len=args.max_position_embeddings,
         theta=args.rope_theta,
+        use_flash_attention=use_flash_attention,
     )
 
 
@@ -356,7 +486,8 @@ def _stored(
 ) -> Float[mx.array, "O I"] | QuantizedWeights:
     """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
     if isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
-        return QuantizedWeights.from_mlx_layer(mlx_layer)
+        w = QuantizedWeights.from_mlx_layer(mlx_layer)
+        return _narrowed(w) if kernels.are_on() else w
     return mlx_layer.weight
 
 

@@ -13,7 +13,7 @@ from tiny_llm_course import install_torch
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LOCKS = ["pdm.lock", "pdm.cuda.lock"]
+LOCKS = ["pdm.lock", "pdm.cuda.lock", "pdm.llama.lock"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 PLATFORMS = [
     ("Linux", "x86_64"),
@@ -73,10 +73,14 @@ def test_a_lock_file_names_no_index_and_no_place_on_a_machine(lock: str) -> None
 
 def test_each_lock_holds_one_backend_of_mlx() -> None:
     """Both bring a libmlx.so to the same place; the later one would win."""
-    cpu, cuda = (names(lock) & {"mlx-cpu", "mlx-cuda-13"} for lock in LOCKS)
+    found = [names(lock) & {"mlx-cpu", "mlx-cuda-13"} for lock in LOCKS]
 
-    assert cpu == {"mlx-cpu"}
-    assert cuda == {"mlx-cuda-13"}
+    assert found == [{"mlx-cpu"}, {"mlx-cuda-13"}, {"mlx-cpu"}]
+
+
+def test_only_who_asks_for_llama_cpp_compiles_it() -> None:
+    """PyPI has its source alone, which takes ten minutes."""
+    assert ["llama-cpp-python" in names(lock) for lock in LOCKS] == [False, False, True]
 
 
 def test_without_a_gpu_nothing_of_cuda_is_locked() -> None:

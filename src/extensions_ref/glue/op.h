@@ -22,8 +22,8 @@ struct Output {
 
 /// Return arrays that `run` fills when they are evaluated, on the CPU.
 ///
-/// The inputs are made contiguous first. `run` is called on the thread of MLX's CPU
-/// stream, and must not throw: what can be wrong is checked before.
+/// Inputs whose entries do not lie in order are copied first. `run` is called on the
+/// thread of MLX's CPU stream, and must not throw: what can be wrong is checked before.
 std::vector<mlx::core::array> make_op(
     std::string name,
     const std::vector<Output>& outputs,
@@ -39,5 +39,11 @@ std::vector<mlx::core::array> make_strided_op(
     const std::vector<Output>& outputs,
     const std::vector<mlx::core::array>& inputs,
     Run run);
+
+/// Tell whether the entries of an evaluated array lie in order, without gaps.
+bool is_in_order(const mlx::core::array& x);
+
+/// Copy the entries of an array, whatever its strides, into one where they lie in order.
+void copy_in_order(const mlx::core::array& from, mlx::core::array& to);
 
 }  // namespace tiny_llm

@@ -1,9 +1,12 @@
-/// Threads that share the rows of a kernel among them.
+/// Threads that share the pieces of a kernel among them.
 ///
 /// They are started once and live as long as the process, because starting a thread
 /// takes tens of microseconds, as long as a whole product does. Between two kernels of
 /// one token lie a few microseconds, so a thread that has nothing to do looks for work
 /// some time before it goes to sleep.
+///
+/// Nobody waits for a thread that has not come: on a busy machine it may take
+/// milliseconds to, and the others do all the work meanwhile.
 ///
 /// What is run must not throw, and must not call `run` itself.
 #pragma once
@@ -16,6 +19,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "kernels/quantized_matrix.h"
 
 namespace tiny_llm {
 
@@ -30,6 +35,8 @@ inline void pause_briefly() {
 
 class ThreadPool {
  public:
+  using Work = std::function<void(int)>;
+
   /// Start `size` - 1 threads: the one that calls `run` works, too.
   explicit ThreadPool(int size) {
     for (int index = 1; index < size; ++index) {
@@ -41,90 +48,91 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   ~ThreadPool() {
-    {
-      const std::lock_guard lock(mutex_);
-      stops_.store(true, std::memory_order_relaxed);
-      ticket_.store((round() + 1) << 32, std::memory_order_release);
-    }
-    wake_.notify_all();
+    stops_.store(true);
+    begin_round(nullptr, 0);
     for (std::thread& helper : helpers_) helper.join();
   }
 
   int size() const { return static_cast<int>(helpers_.size()) + 1; }
 
-  /// Call `work(0)` to `work(num_pieces - 1)`, each once, and wait until all are done.
+  /// Call `work(0)` to `work(num_pieces - 1)`, each once, and wait for all of them.
   ///
-  /// Whoever is free takes the next piece. A thread that is late takes fewer, and one
-  /// that still sleeps when the last piece is done is not waited for.
-  void run(int num_pieces, const std::function<void(int)>& work) {
+  /// Whoever is free takes the next piece, so a thread that is late takes fewer.
+  void run(int num_pieces, const Work& work) {
     if (num_pieces <= 1 || helpers_.empty()) {
       for (int piece = 0; piece < num_pieces; ++piece) work(piece);
       return;
     }
     const std::lock_guard one_at_a_time(callers_);
-    {
-      const std::lock_guard lock(mutex_);
-      work_.store(&work, std::memory_order_relaxed);
-      num_pieces_.store(num_pieces, std::memory_order_relaxed);
-      num_done_.store(0, std::memory_order_relaxed);
-      ticket_.store((round() + 1) << 32, std::memory_order_release);
-    }
-    wake_.notify_all();
+    num_done_.store(0, std::memory_order_relaxed);
+    begin_round(&work, num_pieces);
     take_pieces();
     while (num_done_.load(std::memory_order_acquire) < num_pieces) pause_briefly();
   }
 
  private:
-  /// Take pieces of the present round until there are none.
-  ///
-  /// The ticket names the round and the next piece, so it cannot be drawn once that
-  /// round is over: what was read of `work_` between is used only if it still holds.
+  // The state is the number of a round, and below it how many of its pieces are taken.
+  // Who takes a piece raises the state, which fails once a new round has begun, so that
+  // `work_` and `num_pieces_` are always those of the round that the piece is of.
+  static constexpr std::uint64_t one_round = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t pieces_mask = one_round - 1;
+
+  void begin_round(const Work* work, int num_pieces) {
+    // All pieces count as taken while work and number change.
+    const std::uint64_t round = (state_.load(std::memory_order_relaxed) & ~pieces_mask);
+    state_.store(round | pieces_mask);
+    work_.store(work);
+    num_pieces_.store(num_pieces);
+    {
+      const std::lock_guard lock(mutex_);
+      state_.store(round + one_round);
+    }
+    if (num_sleeping_.load() > 0) wake_.notify_all();
+  }
+
   void take_pieces() {
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     for (;;) {
-      const auto* work = work_.load(std::memory_order_relaxed);
-      const int piece = static_cast<int>(ticket & 0xffffffffu);
-      if (piece >= num_pieces_.load(std::memory_order_relaxed)) return;
-      if (!ticket_.compare_exchange_weak(
-              ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
-        continue;
-      }
-      (*work)(piece);
+      std::uint64_t state = state_.load();
+      const Work* const work = work_.load();
+      const auto taken = state & pieces_mask;
+      if (taken >= static_cast<std::uint64_t>(num_pieces_.load())) return;
+      if (!state_.compare_exchange_weak(state, state + 1)) continue;
+      (*work)(static_cast<int>(taken));
       num_done_.fetch_add(1, std::memory_order_release);
-      ticket = ticket_.load(std::memory_order_acquire);
     }
   }
 
-  std::uint64_t round() const { return ticket_.load(std::memory_order_acquire) >> 32; }
-
   void help() {
-    std::uint64_t seen = 0;
-    for (;;) {
-      wait_for_round_after(seen);
-      if (stops_.load(std::memory_order_relaxed)) return;
-      seen = round();
+    std::uint64_t round = 0;
+    while (!stops_.load()) {
       take_pieces();
+      wait_for_round_after(round);
+      round = state_.load() & ~pieces_mask;
     }
   }
 
   void wait_for_round_after(std::uint64_t seen) {
+    const auto is_new = [&] { return (state_.load() & ~pieces_mask) != seen; };
     // Some 50 us: longer than the time between two kernels of one token.
     for (int i = 0; i < 2000; ++i) {
-      if (round() != seen) return;
+      if (is_new()) return;
       pause_briefly();
     }
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [&] { return round() != seen; });
+    num_sleeping_.fetch_add(1);
+    wake_.wait(lock, is_new);
+    num_sleeping_.fetch_sub(1);
   }
 
   std::vector<std::thread> helpers_;
   std::mutex callers_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<const std::function<void(int)>*> work_{nullptr};
+  std::atomic<const Work*> work_{nullptr};
   std::atomic<int> num_pieces_{0};
+  std::atomic<std::uint64_t> state_{0};
   std::atomic<int> num_done_{0};
-  std::atomic<std::uint64_t> ticket_{0};  // round * 2**32 + next piece
+  std::atomic<int> num_sleeping_{0};
   std::atomic<bool> stops_{false};
 };
 
@@ -135,6 +143,23 @@ inline ThreadPool& threads() {
   static ThreadPool* const pool =
       new ThreadPool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   return *pool;
+}
+
+/// Let `work` do all rows, shared among the threads if there is enough to do.
+///
+/// `work` takes some `Rows`. `numbers_per_row` says how much a row is.
+template <class Work>
+void share_rows(int num_rows, std::int64_t numbers_per_row, const Work& work) {
+  // To wake a thread takes some 2 us, in which one does this much by itself.
+  constexpr std::int64_t num_worth_sharing = 32768;
+  const bool is_worth = num_rows * numbers_per_row > num_worth_sharing;
+  // Some more pieces than threads: one that begins late takes fewer.
+  const int num_pieces = is_worth ? std::min(num_rows, 4 * threads().size()) : 1;
+  const auto begin = [=](int piece) {
+    return static_cast<int>(static_cast<std::int64_t>(num_rows) * piece / num_pieces);
+  };
+  threads().run(
+      num_pieces, [&](int piece) { work(Rows{begin(piece), begin(piece + 1)}); });
 }
 
 }  // namespace tiny_llm

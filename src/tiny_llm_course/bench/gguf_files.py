@@ -19,23 +19,29 @@ def write(folder: Path, config: dict[str, Any], quantised: str) -> Path:
         quantised: One of `FORMATS`.
     """
     import llama_cpp  # pyright: ignore
+    from llama_cpp._logger import set_verbose  # pyright: ignore
 
+    set_verbose(False)  # it has a line to say about each array
     name = f"{config['hidden_size']}x{config['num_hidden_layers']}"
     path = folder / f"{name}-{quantised}.gguf"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
     dense, unfinished = folder / f"{name}-f16.gguf", path.with_suffix(".part")
-    _write_dense(dense, config)
-    parameters: Any = llama_cpp.llama_model_quantize_default_params()
-    parameters.ftype = FORMATS[quantised]
-    failed = llama_cpp.llama_model_quantize(
-        str(dense).encode(), str(unfinished).encode(), ctypes.byref(parameters)
-    )
-    if failed:
-        raise RuntimeError(f"{path}: llama.cpp cannot quantise to {quantised}")
-    unfinished.rename(path)
-    dense.unlink()
+    try:
+        _write_dense(dense, config)
+        parameters: Any = llama_cpp.llama_model_quantize_default_params()
+        parameters.ftype = FORMATS[quantised]
+        quantise: Any = llama_cpp.llama_model_quantize
+        failed = quantise(
+            str(dense).encode(), str(unfinished).encode(), ctypes.byref(parameters)
+        )
+        if failed:
+            raise RuntimeError(f"{path}: llama.cpp cannot quantise to {quantised}")
+        unfinished.rename(path)
+    finally:
+        dense.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     return path
 
 

@@ -1,24 +1,29 @@
 """What this machine can do: how fast it reads memory, and how fast it multiplies.
 
-Runs in a process of its own, `python -m tiny_llm_course.bench.machine`, with the number
-of threads that the engines have.
+It is measured like an engine, in turn with the others and with as many threads, so that
+all meet the same machine: others may be at work on it.
 """
 
-import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+import mlx.core as mx
 import numpy as np
 
-NUM_BYTES = 1 << 30
+from tiny_llm_course.bench.engines import Step, Stored
+
+READ_MB = 512
 """Several times what a large cache holds, so that it comes out of memory."""
 
-NUM_REPEATS = 9
+PRODUCT_ROWS = 256
+
+_COLUMNS, _TERMS = 4864, 896
+"""Of the largest product in a layer of Qwen2-0.5B."""
+
+NUM_TRIALS = 5
 
 
 @dataclass(frozen=True)
@@ -26,81 +31,86 @@ class Machine:
     """What a machine can do at most.
 
     Attributes:
-        read_bytes_per_s: How fast it reads memory.
-        flops_per_s: How fast it multiplies float32 matrices.
+        read_bytes_per_s: How fast it reads memory: the best run.
+        flops_per_s: How fast it multiplies float32 matrices, likewise.
+        median_read_bytes_per_s: How fast it read in the middle one of the runs. Less
+            than the best where others were at work.
     """
 
     read_bytes_per_s: float
     flops_per_s: float
+    median_read_bytes_per_s: float
 
 
-def measured(environment: dict[str, str]) -> Machine:
-    """Measure in a process of its own, with some environment variables."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "tiny_llm_course.bench.machine"],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return Machine(**json.loads(ran.stdout))
+def build(model: str, solution: str, option: str) -> "MachineEngine":
+    """Get ready to measure. What for does not matter."""
+    del model, solution, option
+    return MachineEngine()
 
 
-def read_bandwidth(num_threads: int, num_bytes: int = NUM_BYTES) -> float:
-    """Measure how many bytes a second threads read from memory: the best of some runs.
+class MachineEngine:
+    """Reads memory, and multiplies."""
 
-    Each finds the largest byte of its share. The processor compares 64 of them at once,
-    which is faster than any memory, and numpy lets other threads run meanwhile.
+    stored = Stored("", "float32")
+
+    def __init__(self) -> None:
+        self._ways: dict[int, Step] = {}
+
+    def read(self, megabytes: int) -> Step:
+        """Get ready to read so many, in the way that is fastest here."""
+        if megabytes not in self._ways:
+            ways = ways_to_read(megabytes * 10**6, num_threads())
+            self._ways[megabytes] = min(ways, key=_shortest)
+        return self._ways[megabytes]
+
+    def multiply(self, rows: int) -> Step:
+        """Get ready for the float32 product of a prompt, as MLX has it."""
+        x, w = mx.random.normal((rows, _TERMS)), mx.random.normal((_TERMS, _COLUMNS))
+        mx.eval(x, w)
+        return lambda: mx.eval(x @ w)
+
+
+def num_product_flops(rows: int) -> int:
+    """Count the operations of `MachineEngine.multiply`."""
+    return 2 * rows * _COLUMNS * _TERMS
+
+
+def num_threads() -> int:
+    """Return how many threads this process may use."""
+    return int(os.environ.get("OMP_NUM_THREADS", "2"))
+
+
+def ways_to_read(num_bytes: int, threads: int) -> Sequence[Step]:
+    """Return several ways to read an array, of which one should be as fast as memory.
+
+    None is so on every machine. On two cores of an AMD EPYC the product of numpy's BLAS
+    was the fastest of them, and no loop in C++ over 64 bytes at a time came near it.
     """
-    data = np.ones(num_bytes, np.uint8)
-    shares = np.array_split(data, num_threads)
-    with ThreadPoolExecutor(num_threads) as threads:
-        return num_bytes / shortest(lambda: list(threads.map(np.max, shares)))
+    if mx.default_device() != mx.Device(mx.cpu):
+        on_gpu = mx.ones(num_bytes // 4, mx.float32)
+        mx.eval(on_gpu)
+        return [lambda: mx.eval(mx.max(on_gpu))]
+    data = np.ones(num_bytes // 8)
+    shares = np.array_split(data, threads)
+    pool = ThreadPoolExecutor(threads)
+    # numpy lets other threads run meanwhile. Its BLAS has threads of its own.
+    return [
+        lambda: list(pool.map(lambda one: one.view(np.uint8).max(), shares)),
+        lambda: list(pool.map(np.add.reduce, shares)),
+        lambda: np.dot(data, data),
+    ]
 
 
-def gpu_read_bandwidth(num_bytes: int = NUM_BYTES) -> float:
-    """Measure how many bytes a second MLX reads on its default device."""
-    import mlx.core as mx
-
-    data = mx.ones(num_bytes // 4, mx.float32)
-    mx.eval(data)
-    return num_bytes / shortest(lambda: mx.eval(mx.max(data)))
+def read_bandwidth(num_bytes: int = READ_MB * 10**6, threads: int = 2) -> float:
+    """Measure the bytes that threads read in a second: the best of all ways."""
+    return num_bytes / min(map(_shortest, ways_to_read(num_bytes, threads)))
 
 
-def product_speed(rows: int = 256, columns: int = 4864, terms: int = 896) -> float:
-    """Measure the operations per second of a float32 product, the best of some runs.
-
-    On the default device of MLX. The sizes are those of a prompt in Qwen2-0.5B.
-    """
-    import mlx.core as mx
-
-    x, w = mx.random.normal((rows, terms)), mx.random.normal((terms, columns))
-    mx.eval(x, w)
-    return 2 * rows * columns * terms / shortest(lambda: mx.eval(x @ w))
-
-
-def shortest(work: Callable[[], object]) -> float:
-    """Return the shortest time that some work takes.
-
-    What others do on the machine makes it longer and never shorter.
-    """
+def _shortest(work: Callable[[], object]) -> float:
+    """Return the shortest time that some work takes."""
     times_s: list[float] = []
-    for _ in range(NUM_REPEATS):
+    for _ in range(NUM_TRIALS):
         start_s = time.perf_counter()
         work()
         times_s.append(time.perf_counter() - start_s)
     return min(times_s)
-
-
-def main() -> None:
-    """Measure, and print JSON."""
-    import mlx.core as mx
-
-    is_cpu = mx.default_device() == mx.cpu
-    num_threads = int(os.environ.get("OMP_NUM_THREADS", "2"))
-    bandwidth = read_bandwidth(num_threads) if is_cpu else gpu_read_bandwidth()
-    print(json.dumps(asdict(Machine(bandwidth, product_speed()))))
-
-
-if __name__ == "__main__":
-    main()

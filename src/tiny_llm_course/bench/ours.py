@@ -1,32 +1,58 @@
-"""The models of a solution: Week 1's, and Week 2's with its cache."""
+"""The models of a solution: Week 1's, and Week 2's rung by rung."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
 
 from tiny_llm_course.bench.engines import MissingError, Step, Stored
-from tiny_llm_course.bench.models import BITS, GROUP_SIZE, args_of, load_mlx
+from tiny_llm_course.bench.models import (
+    BITS,
+    GROUP_SIZE,
+    args_of,
+    load_mlx,
+    num_bytes_of,
+)
 from tiny_llm_course.bench.tokens import draw
 from tiny_llm_course.grading.call import dtype_name
 from tiny_llm_course.solution import BrokenFileError, Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
+DENSE = {"week1", "cache"}
+
 
 def build(
     model: str, solution: str, rung: str
 ) -> "WithoutCacheEngine | WithCacheEngine":
-    """Build one rung of a solution.
+    """Build one rung of a solution, and let it take a step.
 
     Raises:
         MissingError: The solution does not have it yet.
     """
     found = load_solution(solution)
-    kind = {"week1": WithoutCacheEngine, "week2": WithCacheEngine}[rung]
     try:
-        return kind(found, model)
-    except (Unsolved, NotImplementedError, BrokenFileError) as error:
+        need_kernels(found, rung)
+        if rung == "week1":
+            return WithoutCacheEngine(found, model)
+        return WithCacheEngine(found, model, rung)
+    except (Unsolved, NotImplementedError, BrokenFileError, ImportError) as error:
         raise MissingError(str(error)) from error
+
+
+def need_kernels(solution: Solution, rung: str) -> None:
+    """Check that what a rung is about is there, where plain operations would do, too.
+
+    Raises:
+        MissingError: The solution is not so far yet.
+        ImportError: The kernels are not built.
+    """
+    if rung in {"kernels", "everything", "attention"}:
+        solution.get("kernels.built")()
+        solution.get("kernels.quantized_linear")
+    if rung in {"everything", "attention"}:
+        solution.get("attention.flash_attention")
 
 
 class WithoutCacheEngine:
@@ -39,8 +65,10 @@ class WithoutCacheEngine:
 
     def __init__(self, solution: Solution, model: str) -> None:
         self._vocab_size = args_of(model).vocab_size
-        self._model = solution.get("qwen2_week1.Qwen2ModelWeek1")(load_mlx(model))
-        self.stored = how_stored(self._model)
+        model_class = solution.get("qwen2_week1.Qwen2ModelWeek1")
+        self._model = model_class(load_mlx(model, bits=None))
+        dtype = dtype_name(self._model(mx.array([[0]])).dtype)
+        self.stored = Stored(dtype, dtype)
 
     def prefill(self, num_tokens: int) -> Step:
         """Get ready to run a text through the model."""
@@ -58,28 +86,64 @@ class WithCacheEngine:
     Args:
         solution: Whose model it is.
         model: Which weights.
+        rung: "cache" with dense weights, "quantised" and "kernels" with packed ones,
+            "everything" with flash attention, too.
+
+    Raises:
+        MissingError: The model cannot be made so yet.
     """
 
-    def __init__(self, solution: Solution, model: str) -> None:
+    def __init__(self, solution: Solution, model: str, rung: str) -> None:
         self._args = args_of(model)
         self._new_cache = solution.get("kv_cache.TinyKvFullCache")
+        network = load_mlx(model, bits=None if rung in DENSE else BITS)
         model_class = solution.get("qwen2_week2.Qwen2ModelWeek2")
-        self._model = model_class(load_mlx(model))
-        self.stored = how_stored(self._model)
+        self._model = (
+            with_flash_attention(model_class, network)
+            if rung == "everything"
+            else model_class(network)
+        )
+        num_layers = self._model.num_hidden_layers
+        caches = [self._new_cache() for _ in range(num_layers)]
+        logits = self._model(mx.array([[0]]), 0, caches)
+        mx.eval(logits)
+        self._dtype = logits.dtype
+        self.stored = how_stored(self._model, self._dtype, num_bytes_of(network))
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to run a prompt through the model, with an empty cache."""
-        ids = mx.array([draw(num_tokens, self._args.vocab_size)])
-        return self._step(ids, 0, self._filled(0))
+        """Get ready to run a prompt through the model, with an empty cache.
+
+        The last token goes through it by itself. As nobody asks for the scores of those
+        before, MLX never computes them, nor what only they would need.
+        """
+        *before, last = draw(num_tokens, self._args.vocab_size)
+        caches = self._filled(0)
+
+        def step() -> None:
+            if before:
+                self._model(mx.array([before]), 0, caches)
+            self._take_in(last, len(before), caches)
+
+        return step
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, with a full cache."""
-        ids = mx.array([draw(1, self._args.vocab_size)])
-        return self._step(ids, context - 1, self._filled(context - 1))
+        """Get ready to run one token through the model, and the one after that."""
+        ids = iter(draw(context, self._args.vocab_size))
+        caches = self._filled(context - 1)
+        return lambda: self._take_in(next(ids), caches[0].offset, caches)
 
-    def _step(self, ids: mx.array, offset: int, cache: list[Any]) -> Step:
-        """Make a step of what is ready."""
-        return lambda: mx.eval(mx.argmax(self._model(ids, offset, cache)[:, -1], -1))
+    def logits(self, pieces: Sequence[Sequence[int]]) -> NDArray[Any]:
+        """Return the logits of a text that is shown in pieces, a row per token."""
+        caches, rows = self._filled(0), list[NDArray[Any]]()
+        for piece in pieces:
+            found = self._model(mx.array([piece]), len(rows), caches)
+            rows += list(np.array(found[0].astype(mx.float32)))
+        return np.stack(rows)
+
+    def _take_in(self, token: int, offset: int, caches: list[Any]) -> None:
+        """Show the model one token, and find the likeliest next one."""
+        logits = self._model(mx.array([[token]]), offset, caches)
+        mx.eval(mx.argmax(logits[:, -1], axis=-1))
 
     def _filled(self, num_tokens: int) -> list[Any]:
         """Make a cache that holds as many tokens: their numbers do not matter."""
@@ -87,23 +151,41 @@ class WithCacheEngine:
         if num_tokens:
             head_dim = self._args.hidden_size // self._args.num_attention_heads
             shape = (1, self._args.num_key_value_heads, num_tokens, head_dim)
-            seen = mx.random.normal(shape).astype(getattr(mx, self.stored.dtype))
+            seen = mx.random.normal(shape).astype(self._dtype)
             for cache in caches:
                 mx.eval(cache.update_and_fetch(seen, seen)[:2])
         return caches
 
 
-def how_stored(model: Any) -> Stored:  # noqa: ANN401 - a solution's own
-    """Find out whether a solution's model keeps its weights packed.
+def with_flash_attention(model_class: Any, network: Any) -> Any:  # noqa: ANN401
+    """Return a model of Week 2 with everything on.
 
-    Packed weights are uint32. What is not packed has the dtype of the gains.
+    Raises:
+        MissingError: It refuses, as it does before Day 6.
     """
-    arrays = list(_arrays(model, set()))
-    floats = [one.dtype for one in arrays if mx.issubdtype(one.dtype, mx.floating)]
-    dtype = dtype_name(floats[0]) if floats else "float32"
-    if any(one.dtype == mx.uint32 for one in arrays):
-        return Stored(f"{BITS}-bit, {dtype}", dtype, BITS, GROUP_SIZE)
-    return Stored(dtype, dtype)
+    try:
+        return model_class(network, enable_flash_attn=True)
+    except ValueError as error:
+        raise MissingError(str(error)) from error
+
+
+def how_stored(
+    model: Any,  # noqa: ANN401 - a solution's own
+    dtype: mx.Dtype,
+    num_packed_bytes: int,
+) -> Stored:
+    """Find out whether a solution's model keeps its weights packed, as uint32.
+
+    Args:
+        model: Which may have made them dense.
+        dtype: In which it computes, and keeps keys and values.
+        num_packed_bytes: What the weights take as they were loaded.
+    """
+    name = dtype_name(dtype)
+    if any(one.dtype == mx.uint32 for one in _arrays(model, set())):
+        weights = f"{BITS}-bit, {name}"
+        return Stored(weights, name, BITS, GROUP_SIZE, num_packed_bytes)
+    return Stored(name, name)
 
 
 def _arrays(thing: Any, seen: set[int]) -> Iterator[mx.array]:  # noqa: ANN401

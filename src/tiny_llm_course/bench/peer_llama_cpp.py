@@ -8,7 +8,7 @@ from tiny_llm_course.bench.engines import MissingError, Step, Stored
 from tiny_llm_course.bench.models import config_of
 from tiny_llm_course.bench.tokens import draw
 
-INSTALL = "pip install --no-binary llama-cpp-python llama-cpp-python gguf"
+INSTALL = "pdm install -L pdm.llama.lock"
 FILES = Path("runs/bench/gguf")
 
 
@@ -23,7 +23,7 @@ def build(model: str, solution: str, option: str) -> "LlamaCppEngine":
         import gguf  # noqa: F401 # pyright: ignore
         import llama_cpp  # noqa: F401 # pyright: ignore
     except ImportError as error:
-        message = f"not installed; `{INSTALL}` builds it in about ten minutes"
+        message = f"not installed: `{INSTALL}` builds it, in about ten minutes"
         raise MissingError(message) from error
     from tiny_llm_course.bench.gguf_files import write
 
@@ -65,7 +65,7 @@ class LlamaCppEngine:
         return lambda: self._llama.eval(ids)
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, with a full cache.
+        """Get ready to run one token through the model, and the one after that.
 
         `eval` forgets what stands behind the first `n_tokens`, so that one cache serves
         for many steps.

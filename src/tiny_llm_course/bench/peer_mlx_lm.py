@@ -9,19 +9,19 @@ from mlx_lm.models.cache import make_prompt_cache
 from tiny_llm_course.bench.engines import Step, Stored
 from tiny_llm_course.bench.models import (
     BITS,
-    EMBEDDED_MODEL,
     GROUP_SIZE,
     args_of,
     load_mlx,
+    num_bytes_of,
 )
 from tiny_llm_course.bench.tokens import draw
-from tiny_llm_course.grading.call import dtype_name
 
 
 def build(model: str, solution: str, option: str) -> "MlxLmEngine":
-    """Build the model of `mlx_lm`."""
-    del solution, option
-    return MlxLmEngine(model)
+    """Build the model of `mlx_lm`: `option` is a dtype, behind "4bit-" if packed."""
+    del solution
+    *packed, dtype = option.split("-")
+    return MlxLmEngine(model, dtype, BITS if packed else None)
 
 
 class MlxLmEngine:
@@ -29,17 +29,19 @@ class MlxLmEngine:
 
     Args:
         model: Which weights.
+        dtype: Of what is not quantised.
+        bits: Of what is, or None.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, dtype: str, bits: int | None) -> None:
         self._args = args_of(model)
-        self._model = load_mlx(model)
-        self._dtype = self._model.model.norm.weight.dtype
-        name = dtype_name(self._dtype)
+        self._model = load_mlx(model, bits=bits, dtype=dtype)
+        self._dtype: mx.Dtype = getattr(mx, dtype)
+        num_bytes = num_bytes_of(self._model)
         self.stored = (
-            Stored(name, name)
-            if model == EMBEDDED_MODEL
-            else Stored(f"{BITS}-bit, {name}", name, BITS, GROUP_SIZE)
+            Stored(dtype, dtype)
+            if bits is None
+            else Stored(f"{bits}-bit, {dtype}", dtype, bits, GROUP_SIZE, num_bytes)
         )
 
     def prefill(self, num_tokens: int) -> Step:
@@ -53,7 +55,7 @@ class MlxLmEngine:
         return step
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, with a full cache."""
+        """Get ready to run one token through the model, and the one after that."""
         ids = mx.array([draw(1, self._args.vocab_size)])
         cache = self._filled(context - 1)
         return lambda: mx.eval(mx.argmax(self._model(ids, cache)[:, -1], axis=-1))

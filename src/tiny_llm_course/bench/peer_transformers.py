@@ -35,6 +35,8 @@ class TransformersEngine:
             config = Qwen2Config.from_dict(config_of(model))
             network = Qwen2ForCausalLM(config)
             torch.nn.Module.to(network, self._dtype)
+        # The default for Qwen2, and its fastest on a CPU.
+        network.set_attn_implementation("sdpa")
         self._model = network.eval()
         self.stored = Stored(dtype, dtype)
 
@@ -43,7 +45,7 @@ class TransformersEngine:
         return self._step(num_tokens, self._filled(0))
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, with a full cache."""
+        """Get ready to run one token through the model, and the one after that."""
         return self._step(1, self._filled(context - 1))
 
     def _step(self, num_tokens: int, cache: DynamicCache) -> Step:

@@ -11,7 +11,7 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.bench.engines import Stored
-from tiny_llm_course.bench.machine import Machine
+from tiny_llm_course.bench.machine import Machine, num_product_flops
 from tiny_llm_course.bench.models import args_of
 from tiny_llm_course.bench.taking_turns import NUM_THREADS, Case
 from tiny_llm_course.labs.kept import describe_cpu, four_digits
@@ -33,6 +33,23 @@ class Cost:
     flops: int
     num_bytes: int
     seconds: float
+
+
+def machine_of(cases: Sequence[Case]) -> Machine:
+    """Work out what the machine can do, from all steps that measured it."""
+    reads = [
+        1e6 * case.tokens / step_s
+        for case in cases
+        if case.work == "read"
+        for step_s in case.steps_s
+    ]
+    products = [
+        num_product_flops(case.tokens) / step_s
+        for case in cases
+        if case.work == "multiply"
+        for step_s in case.steps_s
+    ]
+    return Machine(max(reads), max(products), median(reads))
 
 
 def cost_of(case: Case, stored: Stored, machine: Machine) -> Cost:
@@ -96,12 +113,17 @@ def about(command: str, machine: Machine) -> dict[str, Any]:
         "command": command,
         "date": date.today().isoformat(),
         "read_bandwidth_gb_per_s": four_digits(machine.read_bytes_per_s / 1e9),
+        "median_read_bandwidth_gb_per_s": four_digits(
+            machine.median_read_bytes_per_s / 1e9
+        ),
         "float32_gflop_per_s": four_digits(machine.flops_per_s / 1e9),
     }
 
 
-def write(path: Path, facts: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write a JSON object with the facts, and the rows under "rows"."""
+def write(path: Path, kept: Mapping[str, Any]) -> None:
+    """Write a JSON object, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({**facts, "rows": list(rows)}, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(kept, indent=2, ensure_ascii=False)
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(text + "\n", encoding="utf-8")
+    unfinished.replace(path)

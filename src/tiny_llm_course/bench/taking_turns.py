@@ -17,20 +17,28 @@ NUM_THREADS = 2
 FOR_S = 0.5
 """How long a case takes steps before it is the turn of the next one."""
 
-SLOW_S = 20.0
+AGAIN_S = 5.0
+"""A first step that takes longer is not repeated to warm up."""
+
+SLOW_S = 10.0
 """A first step that takes longer counts, and is not a warm-up alone."""
 
-BUDGET_S = 60.0
+BUDGET_S = 20.0
 """A case that has taken longer has no further turn."""
 
+LONGEST_S = 60.0
+"""A case of which one step would take longer is left out."""
+
 Show = Callable[[int, int, str], None]
+Skip = Callable[[str], None]
 
 
-def environment(*, has_own_blas: bool = False) -> dict[str, str]:
-    """Return the variables that give a process its threads."""
+def environment(kind: Kind) -> dict[str, str]:
+    """Return the variables that give an engine its threads, and its kernels or none."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-    blas = {"TINY_LLM_BLAS": "off"} if has_own_blas else {}
-    return {name: str(NUM_THREADS) for name in threads} | blas
+    blas = {"TINY_LLM_BLAS": "off"} if kind.has_own_blas else {}
+    kernels = {"TINY_LLM_KERNELS": kind.kernels}
+    return {name: str(NUM_THREADS) for name in threads} | blas | kernels
 
 
 class Measures(Protocol):
@@ -48,10 +56,11 @@ class Case:
     Attributes:
         kind: The engine.
         model: Which weights.
-        work: "prefill" or "generate".
+        work: "prefill" or "generate", or what else the engine does.
         tokens: Length of the prompt, or of the context.
         steps_s: Seconds of each step.
         spent_s: Seconds of all steps, also of those that do not count.
+        first_s: Seconds of a step, as warming up has shown. None if there was none.
     """
 
     kind: Kind
@@ -60,14 +69,21 @@ class Case:
     tokens: int
     steps_s: list[float] = field(default_factory=list[float])
     spent_s: float = 0.0
+    first_s: float | None = None
 
     def __str__(self) -> str:
         """Write it for a person who waits."""
         return f"{self.model}: {self.kind.key}, {self.work} {self.tokens}"
 
     def warm_up(self, worker: Measures) -> None:
-        """Take one step, which counts only if it was long."""
+        """Take one step, which counts only if it was long, and otherwise another one.
+
+        The first may load code and weights, and say little about those that follow.
+        """
         steps_s = worker.measure(self.work, self.tokens, 0.0)
+        if steps_s[0] < AGAIN_S:
+            steps_s += worker.measure(self.work, self.tokens, 0.0)
+        self.first_s = steps_s[-1]
         self.spent_s += sum(steps_s)
         if self.spent_s > SLOW_S:
             self.steps_s += steps_s
@@ -120,7 +136,7 @@ def started(kind: Kind, model: str, solution: str) -> Generator[Worker]:
     arguments = [kind.module, kind.option, model, solution]
     with subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
-        env={**os.environ, **environment(has_own_blas=kind.has_own_blas)},
+        env={**os.environ, **environment(kind)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -140,17 +156,39 @@ def take_turns(
     cases: Sequence[Case],
     num_rounds: int,
     show: Show,
+    skip: Skip,
     for_s: float = FOR_S,
 ) -> None:
-    """Let each case have a turn in each round, after a round that warms up."""
+    """Let each case have a turn in each round, after a round that warms up.
+
+    A case that would take too long has no steps at all.
+    """
     worker_of = {worker.kind: worker for worker in workers}
     for number, (round_number, case) in enumerate(_turns(cases, num_rounds)):
         show(number, (1 + num_rounds) * len(cases), str(case))
         worker = worker_of[case.kind]
-        if round_number == 0:
-            case.warm_up(worker)
+        if round_number > 0:
+            if case.first_s is not None:
+                case.take_turn(worker, for_s)
+        elif (expected_s := _expected_s(case, cases)) > LONGEST_S:
+            skip(f"{case} is left out: it would take some {expected_s:.0f} s")
         else:
-            case.take_turn(worker, for_s)
+            case.warm_up(worker)
+
+
+def _expected_s(case: Case, cases: Sequence[Case]) -> float:
+    """Guess how long a step takes, by a shorter one of that engine; 0 if none is known.
+
+    A prompt takes at most as long as its tokens one by one.
+    """
+    known = [one for one in cases if one.kind == case.kind and one.first_s is not None]
+    for one in reversed(known):
+        assert one.first_s is not None
+        if one.work == case.work:
+            return one.first_s * case.tokens / one.tokens
+    if case.work == "prefill" and known:
+        return min(one.first_s or 0.0 for one in known) * case.tokens
+    return 0.0
 
 
 def _turns(cases: Sequence[Case], num_rounds: int) -> Iterator[tuple[int, Case]]:

@@ -7,15 +7,22 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.table import Table
 
-from tiny_llm_course.bench.engines import KINDS
+from tiny_llm_course.bench.engines import (
+    ATTENTION,
+    KINDS,
+    MissingError,
+    chosen,
+    names_of,
+)
 from tiny_llm_course.bench.models import EMBEDDED_MODEL, MODELS
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.solution import load_solution
 
 NUM_ROUNDS = 7
 
-QUICK = {"prefill": (32,), "generate": (32,)}
+QUICK = {"generate": (32,), "prefill": (32,)}
 
 
 @click.command("bench", cls=CourseCommand)
@@ -31,8 +38,8 @@ QUICK = {"prefill": (32,), "generate": (32,)}
     "--engine",
     "engines",
     multiple=True,
-    type=click.Choice([kind.key for kind in KINDS]),
-    help="Only this engine. May be given more than once.",
+    type=click.Choice(names_of((*KINDS, ATTENTION))),
+    help="Only this engine, or all of a library. May be given more than once.",
 )
 @click.option("--rounds", type=click.IntRange(1), help="Turns of each case.")
 @click.option(
@@ -57,41 +64,66 @@ def command(
 ) -> int:
     """Time reading a prompt and writing an answer, in tokens per second.
 
-    It times each week's model of a solution, and mlx_lm, transformers and llama.cpp
+    It times what the days of a solution come to, and mlx_lm, transformers and llama.cpp
     where they are installed: in turns, with two threads each. It prints a table, and
-    writes JSON and a figure. The last column is what this machine could do, by the
-    functions of Week 2, Day 2.
+    writes JSON and a figure. The column "roofline" is what this machine could do, by
+    the functions of Week 2, Day 2. A second table sets what was reached against what
+    the course has promised.
+
+    Everything takes about twenty minutes and 18 GB of memory. Ctrl-C stops it, and
+    leaves the results of an earlier run as they were.
     """
-    from tiny_llm_course.bench import machine, results
-    from tiny_llm_course.bench.taking_turns import environment
+    from tiny_llm_course.bench import promises, results
     from tiny_llm_course.bench.whole_run import WORK, Plan, run
     from tiny_llm_course.commands.lab import new_bars
 
     package = load_solution(solution).package
     plan = Plan(
         models or ((EMBEDDED_MODEL,) if quick else MODELS),
-        [kind for kind in KINDS if not engines or kind.key in engines],
+        chosen(engines),
         QUICK if quick else dict(WORK),
         rounds or (2 if quick else NUM_ROUNDS),
         solution,
     )
     folder = out or Path("runs") / ("bench-quick" if quick else "bench")
-    able = machine.measured(environment())
-    facts = results.about(_as_typed(), able)
-    for line in _in_words(facts):
-        click.echo(line, err=True)
     with new_bars() as bars:
         bar = bars.add_task("bench")
 
         def show(done: int, total: int, case: str) -> None:
             bars.update(bar, completed=done, total=total, description=case)
 
-        rows = run(plan, able, package, show, bars.console.print)
-    results.write(folder / "bench.json", facts, rows)
-    _print_table(rows, facts)
-    _draw(rows, folder)
+        measured = run(plan, package, show, bars.console.print)
+    is_whole = not quick and not engines
+    probed = {
+        probe: _asked(probe, plan.models, solution) if is_whole else {}
+        for probe in ("accuracy", "memory")
+    }
+    found = promises.promises(measured, probed["accuracy"], probed["memory"], package)
+    facts = results.about(_as_typed(), measured.machine)
+    _print_table(measured.rows, facts)
+    if is_whole:
+        _print_promises(found)
+    kept = {"rows": measured.rows, "promises": promises.kept(found), **probed}
+    results.write(
+        folder / "bench.json",
+        {**facts, **kept} if is_whole else {**facts, "rows": measured.rows},
+    )
+    _draw(measured.rows, folder)
     click.echo(f"\nrows and figure: {folder}")
     return 0
+
+
+def _asked(probe: str, models: Sequence[str], solution: str) -> dict[str, Any]:
+    """Measure what is no speed, model by model."""
+    from tiny_llm_course.bench.probing import ask
+
+    found: dict[str, Any] = {}
+    for model in models:
+        try:
+            found[model] = ask(probe, model, solution)
+        except MissingError as error:
+            click.echo(f"{model}: {probe} is left out: {error}", err=True)
+    return found
 
 
 def _as_typed() -> str:
@@ -101,11 +133,6 @@ def _as_typed() -> str:
         at = words.index("--out")
         del words[at : at + 2]
     return " ".join(["pdm run bench", *words])
-
-
-def _in_words(facts: Mapping[str, Any]) -> list[str]:
-    """Write what is kept beside the rows, a line for each."""
-    return [f"{name.replace('_', ' ')}: {value}" for name, value in facts.items()]
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
@@ -122,11 +149,26 @@ def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) ->
             "MB moved": f"{row['bytes_moved'] / 1e6:.4g}",
             "of bandwidth": f"{row['share_of_bandwidth']:.1%}",
             "roofline": f"{row['roofline_tokens_per_s']:.4g}",
+            "steps": str(row["num_steps"]),
         }
         for row in rows
     ]
     width = None if sys.stdout.isatty() else WIDTH
     Console(width=width).print(table_of(shown, facts))
+
+
+def _print_promises(found: Sequence[Any]) -> None:
+    """Print what was to be reached, and what was."""
+    from tiny_llm_course.commands.lab import WIDTH
+
+    table = Table("", "to reach", "reached", "", "how")
+    for one in found:
+        sign = "<=" if one.is_most else ">="
+        reached = "" if one.reached is None else f"{one.reached:.4g}"
+        verdict = {True: "yes", False: "NO", None: "?"}[one.holds]
+        table.add_row(one.what, f"{sign} {one.bound:g}", reached, verdict, one.how)
+    width = None if sys.stdout.isatty() else WIDTH
+    Console(width=width).print(table)
 
 
 def _draw(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:

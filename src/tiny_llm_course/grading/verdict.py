@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiny_llm_course.grading.closeness import Truth, is_close
+from tiny_llm_course.grading.nearness import nearness
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,22 @@ class SharesEvidence:
 
 
 @dataclass(frozen=True)
+class LogitsEvidence:
+    """Wrong logits, of a model that need not be right to the last digits."""
+
+    got: mx.array
+
+    def matches(self, other: object) -> bool:
+        """Tell whether other logits predict nearly the same."""
+        if not isinstance(other, LogitsEvidence) or self.got.shape != other.got.shape:
+            return False
+        value = np.array(other.got.astype(mx.float32), dtype=np.float64)
+        if not np.isfinite(value).all():
+            return not bool(mx.isfinite(self.got).all())
+        return nearness(self.got, value).is_near
+
+
+@dataclass(frozen=True)
 class TextEvidence:
     """Anything that is the same only when it is equal: a text, a count, an error."""
 
@@ -71,7 +88,9 @@ class PartsEvidence:
         )
 
 
-Evidence = ArrayEvidence | PartsEvidence | SharesEvidence | TextEvidence
+Evidence = (
+    ArrayEvidence | LogitsEvidence | PartsEvidence | SharesEvidence | TextEvidence
+)
 
 
 class VerdictError(Exception):

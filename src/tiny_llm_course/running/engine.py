@@ -10,6 +10,7 @@ import mlx.core as mx
 from tiny_llm_course.checkpoint import LoadedCheckpoint, load
 from tiny_llm_course.running.blame import blame
 from tiny_llm_course.running.drawing import DrawingModel
+from tiny_llm_course.running.flash import has_flash
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
@@ -89,7 +90,8 @@ def start(settings: Settings) -> Engine:
     model_class, generate = LOADERS[settings.loader]
     has_caches = settings.loader in HAS_CACHES
     with blame(solution):
-        model = solution.get(model_class)(checkpoint.model)
+        options = (has_flash(solution),) if has_caches else ()
+        model = solution.get(model_class)(checkpoint.model, *options)
         sampler = _make_sampler(settings, solution, checkpoint)
         return Engine(
             solution,

@@ -1,0 +1,152 @@
+#include "glue/fused.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <mlx/ops.h>
+#include <nanobind/stl/pair.h>
+
+#include "glue/checks.h"
+#include "glue/op.h"
+#include "glue/rotations.h"
+#include "kernels/fused.h"
+#include "kernels/threads.h"
+
+namespace mx = mlx::core;
+
+namespace tiny_llm::ops {
+
+namespace {
+
+/// Fail unless rows and numbers can be counted in an int.
+void expect_countable(const mx::array& x, std::string_view where) {
+  const bool is_countable = x.size() <= std::numeric_limits<int>::max();
+  expect(is_countable, where, "fewer than 2^31 numbers", std::to_string(x.size()));
+}
+
+/// Fail unless x has rows that a weight fits. Returns the length of the rows.
+int expect_rows(const mx::array& x, const mx::array& weight, std::string_view where) {
+  expect_floats(x, where);
+  expect_floats(weight, where);
+  expect(x.ndim() > 0, where, "x with one axis at least", text_of(x.shape()));
+  expect(x.shape(-1) > 0, where, "rows of one number at least", text_of(x.shape()));
+  expect_countable(x, where);
+  expect_shape(weight, {x.shape(-1)}, where);
+  return x.shape(-1);
+}
+
+/// Fail unless two arrays have one shape and one dtype.
+void expect_alike(const mx::array& x, const mx::array& other, std::string_view where) {
+  expect_shape(other, x.shape(), where);
+  expect(
+      other.dtype() == x.dtype(), where, "two arrays of " + text_of(x.dtype()),
+      text_of(other.dtype()));
+}
+
+mx::array widened(const mx::array& x) {
+  return mx::astype(x, mx::float32, mx::Device::cpu);
+}
+
+mx::array rounded(const mx::array& y, mx::Dtype dtype) {
+  return mx::astype(y, dtype, mx::Device::cpu);
+}
+
+int count_rows(const mx::array& x) { return static_cast<int>(x.size()) / x.shape(-1); }
+
+}  // namespace
+
+mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
+  const int D = expect_rows(x, weight, "rms_norm");
+  // No rows: a stub says so, and anything else does nothing. Likewise below.
+  tiny_llm::rms_norm(nullptr, Norm{nullptr, eps, D}, nullptr, Rows{0, 0});
+  const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
+    const Norm norm{in[1].data<float>(), eps, D};
+    share_rows(count_rows(in[0]), D, [&](Rows rows) {
+      tiny_llm::rms_norm(in[0].data<float>(), norm, out[0].data<float>(), rows);
+    });
+  };
+  const Output y{x.shape(), mx::float32};
+  const auto outputs = make_op("rms_norm", {y}, {widened(x), widened(weight)}, run);
+  return rounded(outputs[0], x.dtype());
+}
+
+std::pair<mx::array, mx::array> add_rms_norm(
+    const mx::array& x, const mx::array& residual, const mx::array& weight, float eps) {
+  const int D = expect_rows(x, weight, "add_rms_norm");
+  expect_alike(x, residual, "add_rms_norm");
+  const Norm nothing{nullptr, eps, D};
+  tiny_llm::add_rms_norm(nullptr, nullptr, nothing, nullptr, nullptr, Rows{0, 0});
+  const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
+    const Norm norm{in[2].data<float>(), eps, D};
+    share_rows(count_rows(in[0]), D, [&](Rows rows) {
+      tiny_llm::add_rms_norm(
+          in[0].data<float>(), in[1].data<float>(), norm, out[0].data<float>(),
+          out[1].data<float>(), rows);
+    });
+  };
+  const Output y{x.shape(), mx::float32};
+  const auto outputs = make_op(
+      "add_rms_norm", {y, y}, {widened(x), widened(residual), widened(weight)}, run);
+  return {rounded(outputs[0], x.dtype()), rounded(outputs[1], x.dtype())};
+}
+
+mx::array rope(const mx::array& x, int offset, double base) {
+  expect_floats(x, "rope");
+  expect(x.ndim() == 4, "rope", "x with axes B, L, H and D", text_of(x.shape()));
+  const RotatedHeads heads{x.shape(1), x.shape(2), x.shape(3), offset};
+  const bool is_even = heads.D > 0 && heads.D % 2 == 0;
+  expect(is_even, "rope", "heads of an even width", std::to_string(heads.D));
+  expect_countable(x, "rope");
+  // More than any model has been trained for, and a table that still fits in memory.
+  constexpr int max_positions = 1 << 20;
+  const bool is_there = offset >= 0 && offset <= max_positions - heads.L;
+  expect(
+      is_there, "rope", "positions from 0 up to " + std::to_string(max_positions - 1),
+      std::to_string(heads.L) + " from " + std::to_string(offset) + " on");
+  expect(base > 0, "rope", "a base above 0", std::to_string(base));
+  const auto table = rotations_for(heads.D, base, offset + heads.L);
+  tiny_llm::rope(nullptr, nullptr, nullptr, heads, nullptr, Rows{0, 0});
+  const int num_tokens = x.shape(0) * heads.L;
+  const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
+    share_rows(num_tokens, heads.H * heads.D, [&](Rows tokens) {
+      tiny_llm::rope(
+          in[0].data<float>(), table->cosines.data(), table->sines.data(), heads,
+          out[0].data<float>(), tokens);
+    });
+  };
+  const Output y{x.shape(), mx::float32};
+  return rounded(make_op("rope", {y}, {widened(x)}, run)[0], x.dtype());
+}
+
+mx::array swiglu(const mx::array& gate, const mx::array& up) {
+  expect_floats(gate, "swiglu");
+  expect_alike(gate, up, "swiglu");
+  expect_countable(gate, "swiglu");
+  tiny_llm::swiglu(nullptr, nullptr, nullptr, Rows{0, 0});
+  const auto run = [](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
+    share_rows(static_cast<int>(in[0].size()), 1, [&](Rows numbers) {
+      tiny_llm::swiglu(
+          in[0].data<float>(), in[1].data<float>(), out[0].data<float>(), numbers);
+    });
+  };
+  const Output y{gate.shape(), mx::float32};
+  const auto outputs = make_op("swiglu", {y}, {widened(gate), widened(up)}, run);
+  return rounded(outputs[0], gate.dtype());
+}
+
+}  // namespace tiny_llm::ops
+
+namespace tiny_llm {
+
+void bind_fused(nanobind::module_& module) {
+  module.def("rms_norm", &ops::rms_norm);
+  module.def("add_rms_norm", &ops::add_rms_norm);
+  module.def("rope", &ops::rope);
+  module.def("swiglu", &ops::swiglu);
+}
+
+}  // namespace tiny_llm

@@ -1,0 +1,33 @@
+#include "glue/rotations.h"
+
+#include <bit>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "kernels/fused.h"
+
+namespace tiny_llm {
+
+std::shared_ptr<const Rotations> rotations_for(int D, double base, int num_positions) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, double>, std::shared_ptr<const Rotations>> tables;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Rotations>& known = tables[{D, base}];
+  const std::size_t half = static_cast<std::size_t>(D / 2);
+  const std::size_t num_needed = static_cast<std::size_t>(num_positions) * half;
+  if (known && known->cosines.size() >= num_needed) return known;
+  // Twice as long each time, so that a growing text seldom asks for more.
+  const unsigned length = std::bit_ceil(static_cast<unsigned>(num_positions) | 1023u);
+  auto longer = std::make_shared<Rotations>();
+  longer->cosines.resize(length * half);
+  longer->sines.resize(length * half);
+  const Rows positions{0, static_cast<int>(length)};
+  fill_rotations(
+      base, D, positions, longer->cosines.data(), longer->sines.data());
+  known = std::move(longer);
+  return known;
+}
+
+}  // namespace tiny_llm

@@ -1,0 +1,21 @@
+/// Tables of cosines and sines that outlive a call.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+namespace tiny_llm {
+
+/// Cosines and sines of the positions from 0 on: positions x D / 2 each.
+struct Rotations {
+  std::vector<float> cosines;
+  std::vector<float> sines;
+};
+
+/// Return a table with `num_positions` rows at least.
+///
+/// One table for each D and base is kept, and made longer when a text is. Whoever holds
+/// a shorter one may go on using it.
+std::shared_ptr<const Rotations> rotations_for(int D, double base, int num_positions);
+
+}  // namespace tiny_llm

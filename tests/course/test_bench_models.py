@@ -1,0 +1,135 @@
+"""The models that `pdm run bench` times: where they come from, and what is missing."""
+
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tiny_llm_course.bench import models, ours
+from tiny_llm_course.bench.engines import MissingError
+from tiny_llm_course.bench.models import EMBEDDED_MODEL, load_mlx, random_model
+
+SMALL: dict[str, Any] = {
+    "model_type": "qwen2",
+    "hidden_size": 128,
+    "intermediate_size": 192,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "vocab_size": 320,
+    "max_position_embeddings": 64,
+    "rope_theta": 1000000.0,
+    "rms_norm_eps": 1e-06,
+    "tie_word_embeddings": True,
+}
+
+
+def logits_of(network: Any) -> np.ndarray:  # noqa: ANN401 - mlx_lm has no types
+    return np.array(network(mx.array([[3, 1, 4]]))[0].astype(mx.float32))
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let a small model stand for the random one of a real size."""
+    monkeypatch.setattr(models, "config_of", lambda _: SMALL)
+    monkeypatch.setattr(models, "CACHE", tmp_path)
+    return "small, random"
+
+
+def test_the_random_model_is_written_once(tmp_path: Path) -> None:
+    folder = random_model(SMALL, tmp_path)
+    written = (folder / "model.safetensors").stat().st_mtime_ns
+
+    again = random_model(SMALL, tmp_path)
+
+    assert again == folder
+    assert (folder / "model.safetensors").stat().st_mtime_ns == written
+
+
+def test_the_random_model_is_the_same_everywhere(tmp_path: Path) -> None:
+    first, second = (random_model(SMALL, tmp_path / name) for name in "ab")
+
+    name = "model.safetensors"
+    assert (first / name).read_bytes() == (second / name).read_bytes()
+
+
+def test_a_model_that_was_half_written_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "qwen2-128x2-4bit.new").mkdir()
+
+    folder = random_model(SMALL, tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_dense_weights_are_what_the_bits_stand_for(small: str) -> None:
+    packed, dense = load_mlx(small, dtype="float32"), load_mlx(small, bits=None)
+
+    np.testing.assert_allclose(logits_of(dense), logits_of(packed), atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [EMBEDDED_MODEL, "small, random"])
+def test_a_model_has_the_dtype_that_is_asked_for(
+    model: str, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del small
+    monkeypatch.undo() if model == EMBEDDED_MODEL else None
+
+    network = load_mlx(model, dtype="bfloat16")
+
+    assert network.model.norm.weight.dtype == mx.bfloat16
+    assert network.model.layers[0].mlp.up_proj.scales.dtype == mx.bfloat16
+
+
+@pytest.mark.parametrize("rung", ["week1", "cache", "quantised"])
+def test_a_rung_reads_and_writes(rung: str) -> None:
+    engine = ours.build(EMBEDDED_MODEL, "ref", rung)
+
+    engine.prefill(5)()
+    step = engine.generate(5)
+    step()
+    step()
+
+    assert engine.stored.bits == (4 if rung == "quantised" else None)
+
+
+def test_a_prompt_in_two_pieces_fills_the_cache() -> None:
+    """The scores of the tokens before the last one are never computed."""
+    engine = ours.build(EMBEDDED_MODEL, "ref", "cache")
+    assert isinstance(engine, ours.WithCacheEngine)
+    ids = [5, 6, 7, 8]
+
+    at_once, in_pieces = engine.logits([ids]), engine.logits([ids[:3], ids[3:]])
+
+    np.testing.assert_allclose(in_pieces, at_once, atol=1e-4)
+
+
+def test_packed_weights_count_as_they_were_loaded() -> None:
+    engine = ours.build(EMBEDDED_MODEL, "ref", "quantised")
+
+    network = load_mlx(EMBEDDED_MODEL)
+    num_weights = sum(
+        one.size * 8
+        for name, one in _flat(network)
+        if one.dtype == mx.uint32 and name.endswith("weight")
+    )
+    # 4 bits, and in float32 a scale and a bias for 64 of them; biases and gains.
+    least = num_weights * 5 / 8
+    assert engine.stored.weight_bytes is not None
+    assert least < engine.stored.weight_bytes < 1.02 * least
+
+
+@pytest.mark.parametrize("rung", ["week1", "cache", "kernels", "everything"])
+def test_a_rung_that_is_not_there_is_missing(rung: str, tmp_path: Path) -> None:
+    """A learner on Day 2 has no kernels, and is not told so by a stack trace."""
+    (tmp_path / "basics.py").touch()
+
+    with pytest.raises(MissingError):
+        ours.build(EMBEDDED_MODEL, str(tmp_path), rung)
+
+
+def _flat(network: Any) -> Any:  # noqa: ANN401 - mlx has no types
+    from mlx.utils import tree_flatten
+
+    return tree_flatten(network.parameters())
