@@ -3,7 +3,9 @@
 The chapter: book/en/week-2-day-6-flash-attention.md
 """
 
+import os
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import mlx.core as mx
 import pytest
@@ -48,6 +50,9 @@ RAMPS = {
     "scores that fall from far above": (300.0, -300.0),
 }
 """What the scores of the first and of the last key are, without the random part."""
+
+with_own_kernels = patch.dict(os.environ, {"TINY_LLM_KERNELS": "own"})
+"""Lets a solution use its kernels, which it does not do in the days before."""
 
 each_ramp = pytest.mark.parametrize("ramp", RAMPS)
 
@@ -194,16 +199,10 @@ def test_task_3_reads_a_part_of_a_longer_cache(grade: Grader) -> None:
     _assert_attends(grade, SPLIT, _in_cache(_heads(Sizes(B=2, S=700))))
 
 
-@pytest.fixture
-def own_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the solution use its kernels, which it does not do in the days before."""
-    monkeypatch.setenv("TINY_LLM_KERNELS", "own")
-
-
 @each_dtype
 @pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
 @pytest.mark.parametrize("num_queries", [1, 5, 40])
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_agrees_with_torch(
     grade: Grader, num_queries: int, batch: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
@@ -217,7 +216,7 @@ def test_task_4_agrees_with_torch(
 
 
 @pytest.mark.parametrize("num_queries", [1, 40])
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_uses_the_scale_it_is_given(grade: Grader, num_queries: int) -> None:
     heads = _heads(Sizes(L=num_queries, S=50))
 
@@ -227,7 +226,7 @@ def test_task_4_uses_the_scale_it_is_given(grade: Grader, num_queries: int) -> N
 
 
 @pytest.mark.parametrize("num_queries", [1, 5, 40])
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_last_query_sees_all_keys(grade: Grader, num_queries: int) -> None:
     heads = _heads(Sizes(L=num_queries, S=50))
 
@@ -242,7 +241,7 @@ def test_task_4_last_query_sees_all_keys(grade: Grader, num_queries: int) -> Non
 @pytest.mark.parametrize(
     "shape", [(1, 50), (4, 1, 50), (3, 4, 1, 50), (2, 1, 1, 1, 50)]
 )
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_adds_a_mask_with_the_axes_it_has(
     grade: Grader, shape: tuple[int, ...], num_queries: int, dtype: mx.Dtype
 ) -> None:
@@ -257,7 +256,7 @@ def test_task_4_adds_a_mask_with_the_axes_it_has(
     grade.assert_close(call, attention.attention(*heads, mask=mask), dtype)
 
 
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_never_holds_all_scores(grade: Grader) -> None:
     """They would take 64 MB. Queries, keys, values and result take 1 MB."""
     heads = _heads(Sizes(H_q=4, H=1, L=2000, S=2000))
@@ -268,7 +267,7 @@ def test_task_4_never_holds_all_scores(grade: Grader) -> None:
 
 
 @pytest.mark.parametrize("num_queries", [1, 16])
-@pytest.mark.usefixtures("own_kernels")
+@with_own_kernels
 def test_task_4_does_not_copy_the_cache(grade: Grader, num_queries: int) -> None:
     """What a cache hands out is a part of a longer array, of 8 MB here."""
     heads = _in_cache(_heads(Sizes(L=num_queries, S=30000, D=32)))
@@ -280,11 +279,11 @@ def test_task_4_does_not_copy_the_cache(grade: Grader, num_queries: int) -> None
 
 @pytest.mark.parametrize("mask", [None, "causal"])
 @pytest.mark.parametrize("num_queries", [1, 40])
+@patch.dict(os.environ, {"TINY_LLM_KERNELS": "none"})
 def test_task_4_is_the_same_without_kernels(
-    grade: Grader, num_queries: int, mask: str | None, monkeypatch: pytest.MonkeyPatch
+    grade: Grader, num_queries: int, mask: str | None
 ) -> None:
     """As on a GPU, where MLX has kernels of its own."""
-    monkeypatch.setenv("TINY_LLM_KERNELS", "none")
     heads = _heads(Sizes(L=num_queries, S=50))
 
     call = Call(FLASH, heads, {"mask": mask})
