@@ -1,4 +1,4 @@
-"""What Python is told where shapes and dtypes of a product do not fit."""
+"""What Python is told of arrays that the products with a vector cannot take."""
 
 from collections.abc import Callable
 
