@@ -50,5 +50,5 @@ def _groups(x: mx.array, group_size: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _in_float32(w: Stored) -> Stored:
     """Widen scales and biases."""
-    wide = (one.astype(mx.float32) for one in (w.scales, w.biases))
-    return Stored(w.packed, *wide, w.group_size, w.bits)
+    scales, biases = w.scales.astype(mx.float32), w.biases.astype(mx.float32)
+    return Stored(w.packed, scales, biases, w.group_size, w.bits)
