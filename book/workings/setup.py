@@ -14,6 +14,7 @@ SIZES = {
     "main": r"\| the first command: .* \| (\d+) MB \|",
     "main_disk": r"\| the first command: .* ([\d.]+) GB, and",
     "check": r"\| the second command, besides: .* \| (\d+) MB \|",
+    "kernels": r"\| and what compiles .* \| (\d+) MB \|",
     "book": r"\| and what the book .* \| ([\d.]+) GB \|",
     "torch": r"\| PyTorch, which .* \| ([\d.]+) GB \|",
     "torch_disk": r"\| PyTorch, which .* then ([\d.]+) GB \|",

@@ -89,6 +89,74 @@ def matvec_naive(
     return built().matvec_naive(x, _weight(w))
 
 
+def matvec_blocked(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector, a word of weights and four rows at a time.
+
+        y = w x
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_blocked(x, _weight(w))
+
+
+def matvec_simd(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector, several weights in one instruction.
+
+        y = w x
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_simd(x, _weight(w))
+
+
+def matvec_int8(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Multiply a vector that is rounded to 8 bits, group by group.
+
+        y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_int8(x, _weight(w))
+
+
+def matvec_threaded(
+    x: Float[mx.array, " I"], w: "QuantizedWeights"
+) -> Float[mx.array, " O"]:
+    """Do what `matvec_int8` does, on all cores.
+
+        y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
+
+    Args:
+        x: In float32, float16 or bfloat16. So is the result.
+        w: The matrix, O x I when it is unpacked.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+    return built().matvec_threaded(x, _weight(w))
+
+
 # Day 5: a quantised matrix times many vectors.
 
 
@@ -198,20 +266,30 @@ def quantized_linear(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    tokens = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    y = matmul_threaded(tokens, w).reshape(*x.shape[:-1], -1)
+    num_tokens = math.prod(x.shape[:-1])
+    if num_tokens == 1:
+        y = matvec_threaded(x.reshape(-1), w)
+    else:
+        y = matmul_threaded(x.reshape(num_tokens, x.shape[-1]), w)
+    y = y.reshape(*x.shape[:-1], len(w.scales))
     return y if bias is None else y + bias
 
 
 # Day 6: attention.
 
 
-def _masking(mask: mx.array | str | None) -> Any:  # noqa: ANN401 - of the module in C++
-    """Hand a mask to C++: an array, the name of one, or nothing."""
+def _attend(
+    rung: str,
+    inputs: tuple[mx.array, mx.array, mx.array],
+    scale: float,
+    mask: mx.array | str | None,
+) -> mx.array:
+    """Hand everything to C++, and a mask as what it is: an array, or a name."""
     if isinstance(mask, str) and mask != "causal":
-        raise ValueError(f"mask: expected an array, 'causal' or None, got {mask!r}")
+        raise ValueError(f"{rung}: expected 'causal', an array or None, got {mask!r}")
     is_causal = isinstance(mask, str)
-    return built().Masking(is_causal, None if is_causal else mask)
+    added = None if is_causal else mask
+    return getattr(built(), rung)(*inputs, scale, is_causal, added)
 
 
 def attention_online(
@@ -237,8 +315,7 @@ def attention_online(
     Raises:
         ValueError: Shapes or dtypes do not fit.
     """
-    masking = _masking(mask)
-    return built().attention_online(query, key, value, scale, masking)
+    return _attend("attention_online", (query, key, value), scale, mask)
 
 
 def attention_tiled(
@@ -252,8 +329,7 @@ def attention_tiled(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_tiled(query, key, value, scale, masking)
+    return _attend("attention_tiled", (query, key, value), scale, mask)
 
 
 def attention_split(
@@ -267,8 +343,7 @@ def attention_split(
 
     Arguments and errors are those of `attention_online`.
     """
-    masking = _masking(mask)
-    return built().attention_split(query, key, value, scale, masking)
+    return _attend("attention_split", (query, key, value), scale, mask)
 
 
 # Day 7: what stands between the products.
@@ -363,8 +438,9 @@ class Layer:
         h = x + attention(rms_norm(x), cache)
         y = h + mlp(rms_norm(h))
 
-    Keys and values are written into buffers that have room for more than are there.
-    They are written in place if nobody else holds them, and into copies otherwise.
+    Keys and values are written into buffers that have room for more than are there, and
+    in place: whoever hands them over gives them away. Slices of them that are in use
+    stay as they are: the new tokens then go into copies.
 
     Args:
         matrices: The seven weights: queries, keys, values, output, gate, up, down.
@@ -414,4 +490,4 @@ class Layer:
         Raises:
             ValueError: Shapes or dtypes do not fit, or there is no room.
         """
-        return self._layer(x, keys, values, offset)
+        return tuple(self._layer(x, keys, values, offset))

@@ -66,6 +66,14 @@ STEPS = (
         "the starter is up to date",
         call("tiny_llm_course.commands.starter:command", "--check"),
     ),
+    Step(
+        "the kernels compile",
+        call("tiny_llm_course.commands.build_ext:command_ref"),
+    ),
+    Step(
+        "so do their stubs",
+        call("tiny_llm_course.commands.build_ext:command"),
+    ),
     Step("the course's own tests pass", ("-m", "pytest", "-q", "tests/course")),
     Step(
         "the reference passes",

@@ -85,8 +85,9 @@ def here() -> Checkout:
 ROOT = here().root
 STARTER = here().starter
 REFERENCE = here().reference
+KERNELS = here().kernels
+REFERENCE_KERNELS = here().reference_kernels
 TESTS = here().tests
 BOOK = here().book
 CHAPTERS = here().chapters
 RESULTS = here().results
-COPIES = here().copies

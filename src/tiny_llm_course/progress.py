@@ -99,7 +99,7 @@ def status(checkout: Checkout, progress: Progress, task: Task) -> str:
 
     A stub is not started, whatever stood there before.
     """
-    if all(is_untouched(checkout, symbol) for symbol in task.symbols):
+    if all(is_untouched(checkout, part) for part in task.parts):
         return NOT_STARTED
     if is_skipped(checkout, progress, task):
         return SKIPPED

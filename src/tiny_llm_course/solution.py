@@ -13,7 +13,7 @@ from typing import Any
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
-from tiny_llm_course.syllabus import tasks, tasks_of
+from tiny_llm_course.syllabus import file_of, tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved
 
 OUR_PACKAGES = {"tiny_llm": "tiny_llm", "ref": "tiny_llm_ref"}
@@ -89,9 +89,7 @@ def load_solution(name: str) -> Solution:
         CourseError: There is no such package or folder, or it holds no solution.
     """
     folder = _find_folder(OUR_PACKAGES.get(name, name))
-    files = {
-        symbol.split(".")[0] + ".py" for task in tasks() for symbol in task.symbols
-    }
+    files = {file_of(symbol) for task in tasks() for symbol in task.symbols}
     if not any((folder / file).exists() for file in files):
         raise CourseError(
             f"solution {name!r}: expected a folder with files such as basics.py, got "

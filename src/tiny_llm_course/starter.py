@@ -6,23 +6,26 @@ body. Names that begin with an underscore belong to the answer and disappear, un
 the code that is given uses them.
 
 The kernels in `extensions` are made in the same way. There, what is in a namespace
-`detail` belongs to the answer, in a file that has one.
+`detail` belongs to the answer, in a file that has one, and a file that has nothing else
+belongs to it as a whole.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, name_of, tasks
-from tiny_llm_course.workbook.cpp_editing import stubbed
+from tiny_llm_course.workbook.cpp_editing import is_all_private, stubbed
 from tiny_llm_course.workbook.editing import with_import
 from tiny_llm_course.workbook.saving import Change, write
 from tiny_llm_course.workbook.source import Function, Source, Statement, first_line
 
 __all__ = [
     "Change",
+    "answer_files",
     "changes",
     "generate",
     "generate_kernels",
@@ -56,12 +59,25 @@ def generate_kernels(reference: Path) -> dict[str, str]:
     Args:
         reference: The folder of the solutions in C++.
     """
-    return {
-        path.relative_to(reference).as_posix(): kernel_stub(
-            path.read_text(encoding="utf-8"), path.name
-        )
+    texts = {
+        path.relative_to(reference).as_posix(): path.read_text(encoding="utf-8")
         for path in sources(reference)
     }
+    hidden = answer_files(reference)
+    return {
+        name: kernel_stub(text, name.rpartition("/")[2], hidden)
+        for name, text in texts.items()
+        if name not in hidden
+    }
+
+
+def answer_files(reference: Path) -> frozenset[str]:
+    """Return the files of the kernels that are all answer, by path in their folder."""
+    return frozenset(
+        path.relative_to(reference).as_posix()
+        for path in reference.glob("kernels/*.h")
+        if is_all_private(path.read_text(encoding="utf-8"))
+    )
 
 
 def changes(checkout: Checkout) -> list[Change]:
@@ -80,13 +96,18 @@ def changes(checkout: Checkout) -> list[Change]:
     ]
 
 
-def kernel_stub(source: str, file: str) -> str:
+def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
     """Take the answers out of one file in C++.
 
     Args:
         source: Text of the file in `extensions_ref`.
         file: Its name, as kernels begin with it in the syllabus.
+        hidden: What `answer_files` returns.
     """
+    for name in hidden:
+        # And the line below, where it stands alone.
+        alone = rf'(?<=\n\n)#include "{name}"\n\n|#include "{name}"\n'
+        source = re.sub(alone, "", source)
     owners: dict[str, str] = {}
     for task in tasks():
         for kernel in task.kernels:

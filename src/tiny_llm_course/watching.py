@@ -6,10 +6,13 @@ from pathlib import Path
 
 import watchfiles
 
+from tiny_llm_course.extension.sources import sources_of
 from tiny_llm_course.syllabus import Task, tasks
+from tiny_llm_course.workbook.cpp import CppSource, meaning
+from tiny_llm_course.workbook.kernels import FOLDER
 
 Texts = dict[str, str]
-"""The text of every file of a solution, by file name without `.py`."""
+"""The text of every file of a solution: by file name without `.py`, or with `.h`."""
 
 LOOK_EVERY_MS = 500
 """Network drives, and those of Windows under WSL, do not tell when a file changes."""
@@ -18,6 +21,8 @@ LOOK_EVERY_MS = 500
 def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
     """Yield the texts before and after each save in `folder`, until Ctrl-C.
 
+    So are saves of its kernels in C++, if it has any.
+
     Watching the folder rather than its files also sees editors that write a new file
     and rename it.
 
@@ -25,8 +30,10 @@ def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
         folder: Where the files are.
         texts: What they hold to begin with.
     """
+    kernels = sources_of(folder)
     for _ in watchfiles.watch(
         folder,
+        *([kernels / FOLDER] if kernels else []),
         debounce=50,
         step=20,
         rust_timeout=LOOK_EVERY_MS,
@@ -39,9 +46,13 @@ def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
 
 def read_texts(folder: Path) -> Texts:
     """Read the files of a solution."""
+    kernels = sources_of(folder)
+    in_python = {path.stem: path for path in sorted(folder.glob("*.py"))}
+    in_cpp = sorted((kernels / FOLDER).glob("*.h")) if kernels else []
+    files = in_python | {path.name: path for path in in_cpp}
     return {
-        path.stem: path.read_text(encoding="utf-8", errors="replace")
-        for path in sorted(folder.glob("*.py"))
+        name: path.read_text(encoding="utf-8", errors="replace")
+        for name, path in files.items()
     }
 
 
@@ -53,8 +64,43 @@ def changed_tasks(before: Texts, after: Texts) -> list[Task]:
     changed: set[str] = set()
     for file, text in after.items():
         if text != before.get(file):
-            changed |= _changed_symbols(file, before.get(file, ""), text)
-    return [task for task in tasks() if changed & set(task.symbols)]
+            compare = _changed_kernels if file.endswith(".h") else _changed_symbols
+            changed |= compare(file, before.get(file, ""), text)
+    return [task for task in tasks() if changed & set(task.parts)]
+
+
+def _changed_kernels(file: str, before: str, after: str) -> set[str]:
+    """Return the kernels of one file that differ, all of them if something else does.
+
+    What changes in a file that is given may change every kernel.
+    """
+    known = {kernel for task in tasks() for kernel in task.kernels}
+    own = {kernel for kernel in known if kernel.startswith(f"{file}:")}
+    old, new = _functions(before), _functions(after)
+    if not own:
+        return set() if old == new else known
+    if old is None or new is None:
+        return own
+    names = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    kernels = {f"{file}:{name}" for name in names}
+    return kernels if kernels <= own else own
+
+
+def _functions(text: str) -> dict[str, str] | None:
+    """Return what the functions of a file do by name, and the rest of it as "".
+
+    None if it is not C++.
+    """
+    try:
+        source = CppSource.parse(text)
+    except SyntaxError:
+        return None
+    found = {"": meaning(text)}
+    for one in source.functions:
+        code = meaning(source.text_of(one))
+        found[one.name] = found.get(one.name, "") + code
+        found[""] = found[""].replace(code, "")
+    return found
 
 
 def _changed_symbols(file: str, before: str, after: str) -> set[str]:

@@ -219,7 +219,7 @@ def flash_attention(
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
     if isinstance(mask, mx.array):
-        mask = _with_one_batch_axis(mask, query.shape[:-3])
+        mask = _with_one_batch_axis(mask.astype(query.dtype), query.shape[:-3])
     inputs = [one.reshape(-1, *one.shape[-3:]) for one in (query, key, value)]
     if not kernels.are_on():
         y = mx.fast.scaled_dot_product_attention(*inputs, scale=scale, mask=mask)

@@ -17,8 +17,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from tiny_llm_course import progress
 from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.grading.standing import TaskReport
-from tiny_llm_course.places import TESTS, Checkout
-from tiny_llm_course.starter import generate
+from tiny_llm_course.places import TESTS, Checkout, here
+from tiny_llm_course.starter import changes
 from tiny_llm_course.syllabus import task_at
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -133,17 +133,33 @@ def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
     return write
 
 
+def lay_out(checkout: Checkout) -> None:
+    """Write the solutions and the stubs, without what has been compiled."""
+    python = shutil.ignore_patterns("_kernels.*", "__pycache__")
+    shutil.copytree(REFERENCE, checkout.reference, ignore=python)
+    kernels, build = here().reference_kernels, shutil.ignore_patterns("build")
+    shutil.copytree(kernels, checkout.reference_kernels, ignore=build)
+    for change in changes(checkout):
+        change.path.parent.mkdir(parents=True, exist_ok=True)
+        change.path.write_text(change.text, encoding="utf-8")
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     """Return a checkout of a learner who has not begun."""
     found = Checkout(tmp_path / "checkout")
-    shutil.copytree(REFERENCE, found.reference)
-    found.starter.mkdir()
-    for name, text in generate(REFERENCE).items():
-        (found.starter / name).write_text(text, encoding="utf-8")
+    lay_out(found)
     found.tests.mkdir()
     for path in TESTS.glob("test_week_*.py"):
         shutil.copy(path, found.tests)
+    return found
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """Return a checkout that the tests of a file share, to compile all of it once."""
+    found = Checkout(tmp_path_factory.mktemp("learner"))
+    lay_out(found)
     return found
 
 

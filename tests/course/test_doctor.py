@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tiny_llm_course.extension import checkup
+from tiny_llm_course.extension.checkup import check_kernels
 from tiny_llm_course.machine import system
+from tiny_llm_course.places import Checkout
 
 COMMAND = "from tiny_llm_course.commands.doctor import command; command()"
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="macOS has Accelerate")
@@ -137,8 +140,36 @@ def test_week_1_needs_no_compiler(doctor: Doctor, tmp_path: Path) -> None:
         "note Compiler none that takes C++20",
         "the kernels from Week 2 on are C++20; Week 1 is Python alone",
     ]
-    assert visit.said_of("CMake")[0] == "note CMake none"
     assert visit.exit_code == 0
+
+
+def test_a_cmake_that_is_missing_comes_with_the_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(system, "program", lambda _: None)
+
+    finding = system.check_cmake()
+
+    assert (finding.state, finding.found) == ("note", "none")
+    assert finding.remedy == "pdm install"
+
+
+def test_kernels_that_are_not_compiled_are_named(checkout: Checkout) -> None:
+    finding = check_kernels(checkout)
+
+    assert (finding.state, finding.subject) == ("note", "Kernels")
+    assert finding.found == (
+        "not compiled, or changed since: those of src/tiny_llm and src/tiny_llm_ref"
+    )
+    assert finding.remedy == "pdm run build-ext && pdm run build-ext-ref"
+
+
+def test_kernels_that_are_compiled_are_fine(
+    checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkup, "is_current", lambda _: True)
+
+    assert check_kernels(checkout).state == "ok"
 
 
 @linux_only

@@ -46,7 +46,7 @@ def test_the_same_version_brings_nothing(
     result = pdm_run("update")
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == "src/tiny_llm is up to date.\n"
+    assert result.stdout == "src/tiny_llm and src/extensions are up to date.\n"
     assert contents(checkout) == before
     assert not checkout.copies.exists()
     assert SOLVED in basics.read_text()
@@ -75,7 +75,9 @@ def test_a_second_update_has_nothing_to_do(pdm_run: Run, checkout: Checkout) -> 
     publish(checkout, "basics.py", "    Args:\n", "    Arguments:\n")
     pdm_run("update")
 
-    assert pdm_run("update").stdout == "src/tiny_llm is up to date.\n"
+    assert (
+        pdm_run("update").stdout == "src/tiny_llm and src/extensions are up to date.\n"
+    )
 
 
 def test_new_files_and_names_are_added(

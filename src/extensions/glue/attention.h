@@ -9,24 +9,20 @@
 
 namespace tiny_llm::ops {
 
-/// Which keys a query may look at, and what is added to its scores.
-struct Masking {
-  bool is_causal;                         ///< the last query sees all keys
-  std::optional<mlx::core::array> added;  ///< broadcasts to B x H_q x L x S
-};
-
 /// Attend: y = softmax(query key^T * scale + mask) value.
 ///
 /// query: B x H_q x L x D, key and value: B x H x S x D, in float32, float16 or
-/// bfloat16. The result has the shape and dtype of the query. Keys and values in
-/// float32 are read where they lie, unless the numbers of a vector lie apart.
+/// bfloat16. The mask is added to the scores, and broadcasts to B x H_q x L x S. The
+/// result has the shape and dtype of the query. Keys and values in float32 are read
+/// where they lie, unless the numbers of a vector lie apart.
 /// Throws std::invalid_argument where shapes or dtypes do not fit.
 mlx::core::array attention_online(
     const mlx::core::array& query,
     const mlx::core::array& key,
     const mlx::core::array& value,
     float scale,
-    const Masking& masking);
+    bool is_causal,
+    const std::optional<mlx::core::array>& mask);
 
 /// Likewise, with tiles of keys and on all cores.
 mlx::core::array attention_tiled(
@@ -34,7 +30,8 @@ mlx::core::array attention_tiled(
     const mlx::core::array& key,
     const mlx::core::array& value,
     float scale,
-    const Masking& masking);
+    bool is_causal,
+    const std::optional<mlx::core::array>& mask);
 
 /// Likewise, with the keys in pieces: for few queries.
 mlx::core::array attention_split(
@@ -42,7 +39,8 @@ mlx::core::array attention_split(
     const mlx::core::array& key,
     const mlx::core::array& value,
     float scale,
-    const Masking& masking);
+    bool is_causal,
+    const std::optional<mlx::core::array>& mask);
 
 }  // namespace tiny_llm::ops
 

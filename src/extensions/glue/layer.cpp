@@ -1,6 +1,5 @@
 #include "glue/layer.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "glue/checks.h"
+#include "glue/op.h"
 #include "glue/rotations.h"
 #include "kernels/layer.h"
 
@@ -56,9 +56,12 @@ LayerWeights<Scale> weights_of(const LayerArrays& arrays, const Rotations& table
       .head_dim = arrays.head_dim()};
 }
 
-/// Give `output` the memory of `input` if nobody else needs it, and a copy otherwise.
+/// Give `output` the memory of `input`, or memory of its own if other arrays look at it.
+///
+/// `is_donatable` is never true here: each of several outputs holds the inputs.
 void take_over(const mx::array& input, mx::array& output) {
-  if (input.is_donatable() && input.flags().row_contiguous) {
+  const auto& data = input.data_shared_ptr();
+  if (data.use_count() == 1 && data->is_owned() && is_in_order(input)) {
     output.copy_shared_buffer(input);
   } else {
     output.set_data(mx::allocator::malloc(output.nbytes()));
@@ -105,8 +108,7 @@ class LayerOperation : public mx::Primitive {
 
  private:
   static void copy_if_moved(const mx::array& from, mx::array& to) {
-    if (from.data<float>() == to.data<float>()) return;
-    std::memcpy(to.data<float>(), from.data<float>(), to.nbytes());
+    if (from.data<float>() != to.data<float>()) copy_in_order(from, to);
   }
 
   std::shared_ptr<const LayerArrays> arrays_;
@@ -183,7 +185,8 @@ std::vector<mx::array> Layer::operator()(
       {x.shape(), keys.shape(), keys.shape()},
       {mx::float32, mx::float32, mx::float32},
       std::make_shared<LayerOperation>(stream, arrays_, offset),
-      {ready(x, mx::float32), ready(keys, mx::float32), ready(values, mx::float32)});
+      // The buffers as they are: a copy in order would be one that somebody else holds.
+      {ready(x, mx::float32), keys, values});
 }
 
 }  // namespace tiny_llm::ops

@@ -15,6 +15,12 @@ namespace tiny_llm::ops {
 /// x: I, in float32, float16 or bfloat16. The result has O entries and the dtype of x.
 /// Throws std::invalid_argument where x or w has a shape or dtype that does not fit.
 mlx::core::array matvec_naive(const mlx::core::array& x, const Weight& w);
+mlx::core::array matvec_blocked(const mlx::core::array& x, const Weight& w);
+mlx::core::array matvec_simd(const mlx::core::array& x, const Weight& w);
+
+/// Likewise, with x rounded to 8 bits in groups.
+mlx::core::array matvec_int8(const mlx::core::array& x, const Weight& w);
+mlx::core::array matvec_threaded(const mlx::core::array& x, const Weight& w);
 
 }  // namespace tiny_llm::ops
 

@@ -40,4 +40,10 @@ std::vector<mlx::core::array> make_strided_op(
     const std::vector<mlx::core::array>& inputs,
     Run run);
 
+/// Tell whether the entries of an evaluated array lie in order, without gaps.
+bool is_in_order(const mlx::core::array& x);
+
+/// Copy the entries of an array, whatever its strides, into one where they lie in order.
+void copy_in_order(const mlx::core::array& from, mlx::core::array& to);
+
 }  // namespace tiny_llm

@@ -6,8 +6,8 @@
 
 namespace tiny_llm {
 
-/// Memory for some numbers, uninitialised, from an address that 64 bytes divide: where a
-/// line of the cache begins, and a register of 512 bits can be loaded at once.
+/// Memory for some numbers, uninitialised. Its address is a multiple of 64: there a line
+/// of the cache begins, so one load fills a register of 512 bits.
 template <class Number>
 class Buffer {
  public:

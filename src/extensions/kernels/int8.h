@@ -9,10 +9,11 @@
 ///
 /// a group's share of a product of weights and activations is
 ///
-///     s_w * s_x * sum(q_w * q) + b_w * sum(x)
+///     s_w * s_x * sum(q_w * q) + b_w * s_x * sum(q)
 ///
-/// where the first sum has integers only, and the second one is none of the weights.
-/// So `sums` holds the sum of the x themselves: their rounding is no part of it.
+/// where both sums have integers only, and the second one has no weights in it: `sums`
+/// holds s_x * sum(q). The sum of the x themselves would be no better. An error e of x
+/// counts w * e as it is, and would count s_w * q_w * e: w is small, and b_w is not.
 ///
 /// q is stored in the order in which unpacked weights come. A byte holds 8 / bits of
 /// them, so a block of N = min(group_size, 64) weights is N * bits / 8 bytes. One mask
@@ -38,7 +39,7 @@ namespace tiny_llm {
 struct Int8Activations {
   std::int8_t* q;   ///< I, block after block, in the order above
   float* scales;    ///< I / group_size
-  float* sums;      ///< I / group_size: of x, exact but for the rounding of floats
+  float* sums;      ///< I / group_size: of the rounded x, s_x * sum(q)
   int num_columns;  ///< I: a multiple of group_size
   int group_size;   ///< 32, 64 or 128, as that of the weights
   int bits;         ///< 2, 4 or 8, as those of the weights
@@ -55,23 +56,16 @@ constexpr float kRounder = 0x1.8p23f;
 /// Below this the factor 127 / max(|x|) is no float any more. It is nothing beside 1.
 constexpr float kNegligible = 0x1p-110f;
 
-/// Four sums at a time: one would wait for itself at each addition.
-inline void measure(const float* x, int size, float& largest, float& sum) {
-  float largests[8] = {};
-  float sums[8] = {};
+/// The largest magnitude of a group. Eight at a time, whatever the compiler does.
+inline float largest_of(const float* x, int size) {
+  float largest[8] = {};
   for (int i = 0; i < size; i += 8) {
     for (int lane = 0; lane < 8; ++lane) {
       const float magnitude = std::fabs(x[i + lane]);
-      largests[lane] = magnitude > largests[lane] ? magnitude : largests[lane];
-      sums[lane] += x[i + lane];
+      largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
     }
   }
-  largest = 0;
-  sum = 0;
-  for (int lane = 0; lane < 8; ++lane) {
-    largest = std::max(largest, largests[lane]);
-    sum += sums[lane];
-  }
+  return *std::max_element(largest, largest + 8);
 }
 
 /// Round a block of 32 or 64 numbers into the order of the unpacked weights.
@@ -86,11 +80,17 @@ void round_block(const float* x, float factor, std::int8_t* q) {
   }
 }
 
-template <int size>
-void round_block(const float* x, float factor, int bits, std::int8_t* q) {
-  if (bits == 2) return round_block<4, size>(x, factor, q);
-  if (bits == 4) return round_block<2, size>(x, factor, q);
-  return round_block<1, size>(x, factor, q);
+template <int per_byte>
+void round_block(const float* x, float factor, int size, std::int8_t* q) {
+  if (size == 32) return round_block<per_byte, 32>(x, factor, q);
+  round_block<per_byte, 64>(x, factor, q);
+}
+
+inline void round_block(
+    const float* x, float factor, int bits, int size, std::int8_t* q) {
+  if (bits == 2) return round_block<4>(x, factor, size, q);
+  if (bits == 4) return round_block<2>(x, factor, size, q);
+  round_block<1>(x, factor, size, q);
 }
 
 }  // namespace detail
@@ -101,18 +101,17 @@ void round_block(const float* x, float factor, int bits, std::int8_t* q) {
 inline void quantize_activations(const float* x, const Int8Activations& to) {
   for (int group = 0; group < to.groups(); ++group) {
     const int first = group * to.group_size;
-    float largest = 0;
-    detail::measure(x + first, to.group_size, largest, to.sums[group]);
+    const float largest = detail::largest_of(x + first, to.group_size);
     const bool is_nothing = largest < detail::kNegligible;
     to.scales[group] = is_nothing ? 0 : largest / 127;
     const float factor = is_nothing ? 0 : 127 / largest;
-    if (to.block_size() == 32) {
-      detail::round_block<32>(x + first, factor, to.bits, to.q + first);
-      continue;
+    const int size = to.block_size();
+    for (int i = first; i < first + to.group_size; i += size) {
+      detail::round_block(x + i, factor, to.bits, size, to.q + i);
     }
-    for (int i = first; i < first + to.group_size; i += 64) {
-      detail::round_block<64>(x + i, factor, to.bits, to.q + i);
-    }
+    int sum = 0;
+    for (int i = first; i < first + to.group_size; ++i) sum += to.q[i];
+    to.sums[group] = to.scales[group] * static_cast<float>(sum);
   }
 }
 

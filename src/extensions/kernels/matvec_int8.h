@@ -15,9 +15,6 @@
 
 #include "kernels/instructions.h"
 #include "kernels/int8.h"
-#include "kernels/matvec_avx2.h"
-#include "kernels/matvec_avx512.h"
-#include "kernels/matvec_neon.h"
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"

@@ -17,6 +17,12 @@ namespace tiny_llm::ops {
 
 namespace {
 
+/// Which keys a query may look at, and what is added to its scores.
+struct Masking {
+  bool is_causal;
+  std::optional<mx::array> added;
+};
+
 void expect_heads(
     const mx::array& query,
     const mx::array& key,
@@ -132,9 +138,10 @@ mx::array attention_online(
     const mx::array& key,
     const mx::array& value,
     float scale,
-    const Masking& masking) {
+    bool is_causal,
+    const std::optional<mx::array>& mask) {
   return attention(
-      "attention_online", query, key, value, scale, masking,
+      "attention_online", query, key, value, scale, {is_causal, mask},
       [](const Attention& all) { tiny_llm::attention_online(all); });
 }
 
@@ -143,9 +150,10 @@ mx::array attention_tiled(
     const mx::array& key,
     const mx::array& value,
     float scale,
-    const Masking& masking) {
+    bool is_causal,
+    const std::optional<mx::array>& mask) {
   return attention(
-      "attention_tiled", query, key, value, scale, masking,
+      "attention_tiled", query, key, value, scale, {is_causal, mask},
       [](const Attention& all) { tiny_llm::attention_tiled(all); });
 }
 
@@ -154,9 +162,10 @@ mx::array attention_split(
     const mx::array& key,
     const mx::array& value,
     float scale,
-    const Masking& masking) {
+    bool is_causal,
+    const std::optional<mx::array>& mask) {
   return attention(
-      "attention_split", query, key, value, scale, masking,
+      "attention_split", query, key, value, scale, {is_causal, mask},
       [](const Attention& all) { tiny_llm::attention_split(all); });
 }
 
@@ -165,14 +174,15 @@ mx::array attention_split(
 namespace tiny_llm {
 
 void bind_attention(nanobind::module_& module) {
-  namespace nb = nanobind;
-  nb::class_<ops::Masking>(module, "Masking")
-      .def(
-          nb::init<bool, std::optional<mx::array>>(), nb::arg("is_causal"),
-          nb::arg("added").none());
-  module.def("attention_online", &ops::attention_online);
-  module.def("attention_tiled", &ops::attention_tiled);
-  module.def("attention_split", &ops::attention_split);
+  const auto define = [&](const char* name, auto function) {
+    using nanobind::arg;
+    module.def(
+        name, function, arg("query"), arg("key"), arg("value"), arg("scale"),
+        arg("is_causal"), arg("mask").none());
+  };
+  define("attention_online", &ops::attention_online);
+  define("attention_tiled", &ops::attention_tiled);
+  define("attention_split", &ops::attention_split);
 }
 
 }  // namespace tiny_llm

@@ -17,18 +17,8 @@ namespace mx = mlx::core;
 
 namespace {
 
-/// Tell whether the entries of an array lie in order, without gaps.
-bool is_in_order(const mx::array& x) {
-  std::int64_t expected = 1;
-  for (int axis = static_cast<int>(x.ndim()) - 1; axis >= 0; --axis) {
-    if (x.shape(axis) != 1 && x.strides(axis) != expected) return false;
-    expected *= x.shape(axis);
-  }
-  return true;
-}
-
 /// Copy the entries from `axis` on, in order. Returns where the next one goes.
-std::byte* copy_in_order(
+std::byte* copy_axis(
     const mx::array& x, const std::byte* from, std::byte* to, int axis) {
   const auto item = static_cast<std::int64_t>(x.itemsize());
   if (axis == static_cast<int>(x.ndim())) {
@@ -41,10 +31,27 @@ std::byte* copy_in_order(
     return to + row;
   }
   for (int i = 0; i < x.shape(axis); ++i) {
-    to = copy_in_order(x, from + i * x.strides(axis) * item, to, axis + 1);
+    to = copy_axis(x, from + i * x.strides(axis) * item, to, axis + 1);
   }
   return to;
 }
+
+}  // namespace
+
+bool is_in_order(const mx::array& x) {
+  std::int64_t expected = 1;
+  for (int axis = static_cast<int>(x.ndim()) - 1; axis >= 0; --axis) {
+    if (x.shape(axis) != 1 && x.strides(axis) != expected) return false;
+    expected *= x.shape(axis);
+  }
+  return true;
+}
+
+void copy_in_order(const mx::array& from, mx::array& to) {
+  copy_axis(from, from.data<std::byte>(), to.data<std::byte>(), 0);
+}
+
+namespace {
 
 /// How a kernel wants to find its inputs in memory.
 enum class Inputs { in_order, as_they_lie };
@@ -91,7 +98,7 @@ class Kernel : public mx::Primitive {
     auto& encoder = mx::cpu::get_command_encoder(stream());
     encoder.dispatch([from = mx::array::unsafe_weak_copy(x),
                       to = mx::array::unsafe_weak_copy(y)]() mutable {
-      copy_in_order(from, from.data<std::byte>(), to.data<std::byte>(), 0);
+      copy_in_order(from, to);
     });
     // Unlike an input, it is kept by nobody else.
     encoder.add_temporary(y);

@@ -119,10 +119,9 @@ class Collected {
     last = std::min(last, a_.keys_seen_by(block_.first_query + block_.num_queries - 1));
     for (int j = first; j < last; j += kKeys) {
       const int count = std::min(kKeys, last - j);
-      const int next_count = std::clamp(last - j - kKeys, 0, kKeys);
-      const ConstTile keys = tile_of(a_.key, j), values = tile_of(a_.value, j);
-      prefetch(tile_of(a_.key, j + kKeys), next_count, a_.width);
-      prefetch(tile_of(a_.value, j + kKeys), next_count, a_.width);
+      const bool is_followed = j + 2 * kKeys <= last;
+      const ConstTile keys = tile_of(a_.key, j, is_followed);
+      const ConstTile values = tile_of(a_.value, j, is_followed);
       for (int row = 0; row < num_rows_; row += kRows) {
         look_at_tile(keys, values, j, count, row);
       }
@@ -130,8 +129,9 @@ class Collected {
   }
 
  private:
-  ConstTile tile_of(const Heads& x, int j) const {
-    return {x.at(block_.batch, block_.kv_head, j), x.position};
+  ConstTile tile_of(const Heads& x, int j, bool is_followed) const {
+    const std::ptrdiff_t ahead = is_followed ? kKeys * x.position : 0;
+    return {x.at(block_.batch, block_.kv_head, j), x.position, ahead};
   }
 
   /// Let kRows rows, or as many as there are, look at a tile.

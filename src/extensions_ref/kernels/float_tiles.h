@@ -8,11 +8,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "kernels/exponential.h"
+#include "kernels/instructions.h"
 
 namespace tiny_llm {
 
@@ -20,6 +19,9 @@ namespace tiny_llm {
 struct ConstTile {
   const float* data;
   std::ptrdiff_t stride;
+  /// How many floats further on the next matrix lies, if one is needed soon: a product
+  /// then asks for it, bit by bit, so that it comes from memory in the meantime.
+  std::ptrdiff_t ahead = 0;
 };
 
 /// A matrix that is written, likewise.
@@ -30,15 +32,19 @@ struct Tile {
 
 namespace tiles {
 
+/// A line of a cache has 64 bytes.
+inline constexpr int kFloatsOfLine = 16;
+
 /// A factor of a product: as it lies in memory, or the transpose of that.
 template <bool kIsTransposed>
 struct Factor {
   const float* data;
   std::ptrdiff_t stride;
+  std::ptrdiff_t ahead;
 
   /// The matrix from row i on.
   Factor from_row(int i) const {
-    return {kIsTransposed ? data + i : data + i * stride, stride};
+    return {kIsTransposed ? data + i : data + i * stride, stride, ahead};
   }
   float at(int i, int k) const {
     return kIsTransposed ? data[i + k * stride] : data[i * stride + k];
@@ -51,6 +57,11 @@ struct Vector {
   typedef float type __attribute__((vector_size(kLanes * 4)));
   typedef std::uint32_t words __attribute__((vector_size(kLanes * 4)));
 };
+
+/// Ask for a cache line, to lie in the second cache: the first one holds this matrix.
+[[gnu::always_inline]] inline void prefetch(const float* line) {
+  __builtin_prefetch(line, 0, 2);
+}
 
 /// c += a b for kRows rows and kVectors * kLanes columns of c, which stay in registers.
 template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
@@ -66,6 +77,16 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
     }
   }
   for (int k = 0; k < depth; ++k) {
+    // The next a, or the next b if a is a transpose: the other one stays in the cache.
+    if constexpr (kIsTransposed) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        prefetch(b.data + k * b.stride + v * kLanes + b.ahead);
+      }
+    } else if (k % kFloatsOfLine == 0) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) prefetch(&a.data[i * a.stride + k] + a.ahead);
+    }
     Floats row[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
@@ -117,13 +138,13 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
   int j = 0;
   for (; j + kColumns <= num_columns; j += kColumns) {
     multiply_columns<kOwnRows, kVectors, kLanes>(
-        a, {b.data + j, b.stride}, {c.data + j, c.stride}, num_rows, depth);
+        a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows, depth);
   }
   if constexpr (kColumns > 1) {
     constexpr bool kIsNarrow = kVectors == 1;
     multiply_add<kRows, kIsNarrow ? 1 : kVectors / 2, kIsNarrow ? kLanes / 2 : kLanes>(
-        a, {b.data + j, b.stride}, {c.data + j, c.stride}, num_rows, num_columns - j,
-        depth);
+        a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows,
+        num_columns - j, depth);
   }
 }
 
@@ -170,22 +191,15 @@ template <int kLanes>
   }
 }
 
-#if defined(__x86_64__)
-/// Tell whether the processor has registers of 16 floats.
-inline bool has_avx512() {
-  static const bool has = [] {
-    const char* chosen = std::getenv("TINY_LLM_INSTRUCTIONS");
-    return (chosen == nullptr || std::string_view(chosen) != "portable") &&
-           __builtin_cpu_supports("avx512f");
-  }();
-  return has;
+/// Tell whether the processor has registers of 16 floats, and 32 of them.
+inline bool has_wide_registers() {
+  return instructions() == Instructions::avx512_vnni;
 }
 
-#define TINY_LLM_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,fma")))
-
+#if defined(__x86_64__)
 /// 24 of the 32 registers hold sums.
 template <bool kIsTransposed>
-TINY_LLM_AVX512 inline void multiply_add_avx512(
+TINY_LLM_AVX512_VNNI inline void multiply_add_avx512(
     Factor<kIsTransposed> a,
     ConstTile b,
     Tile c,
@@ -195,16 +209,15 @@ TINY_LLM_AVX512 inline void multiply_add_avx512(
   multiply_add<6, 4, 16>(a, b, c, num_rows, num_columns, depth);
 }
 
-TINY_LLM_AVX512 inline void maxima_avx512(
+TINY_LLM_AVX512_VNNI inline void maxima_avx512(
     ConstTile x, int num_rows, int num_columns, float* tops) {
   maxima<16>(x, num_rows, num_columns, tops);
 }
 
-TINY_LLM_AVX512 inline void exponentials_avx512(
+TINY_LLM_AVX512_VNNI inline void exponentials_avx512(
     Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
   exponentials<16>(x, num_rows, num_columns, shifts, totals);
 }
-#undef TINY_LLM_AVX512
 #endif
 
 template <bool kIsTransposed>
@@ -216,7 +229,9 @@ inline void multiply_add(
     int num_columns,
     int depth) {
 #if defined(__x86_64__)
-  if (has_avx512()) return multiply_add_avx512(a, b, c, num_rows, num_columns, depth);
+  if (has_wide_registers()) {
+    return multiply_add_avx512(a, b, c, num_rows, num_columns, depth);
+  }
 #endif
   // Any processor has registers of 4 floats, and 16 of them at least.
   multiply_add<4, 2, 4>(a, b, c, num_rows, num_columns, depth);
@@ -229,7 +244,7 @@ inline void multiply_add(
 /// a: num_rows x depth, b: depth x num_columns, c: num_rows x num_columns.
 inline void multiply_add(
     ConstTile a, ConstTile b, Tile c, int num_rows, int num_columns, int depth) {
-  const tiles::Factor<false> factor{a.data, a.stride};
+  const tiles::Factor<false> factor{a.data, a.stride, a.ahead};
   tiles::multiply_add(factor, b, c, num_rows, num_columns, depth);
 }
 
@@ -238,7 +253,7 @@ inline void multiply_add(
 /// a: depth x num_rows, b: depth x num_columns, c: num_rows x num_columns.
 inline void multiply_add_transposed(
     ConstTile a, ConstTile b, Tile c, int num_rows, int num_columns, int depth) {
-  const tiles::Factor<true> factor{a.data, a.stride};
+  const tiles::Factor<true> factor{a.data, a.stride, a.ahead};
   tiles::multiply_add(factor, b, c, num_rows, num_columns, depth);
 }
 
@@ -247,7 +262,7 @@ inline void multiply_add_transposed(
 /// x: num_rows x num_columns, tops: num_columns.
 inline void maxima(ConstTile x, int num_rows, int num_columns, float* tops) {
 #if defined(__x86_64__)
-  if (tiles::has_avx512()) {
+  if (tiles::has_wide_registers()) {
     return tiles::maxima_avx512(x, num_rows, num_columns, tops);
   }
 #endif
@@ -260,21 +275,11 @@ inline void maxima(ConstTile x, int num_rows, int num_columns, float* tops) {
 inline void exponentials(
     Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
 #if defined(__x86_64__)
-  if (tiles::has_avx512()) {
+  if (tiles::has_wide_registers()) {
     return tiles::exponentials_avx512(x, num_rows, num_columns, shifts, totals);
   }
 #endif
   tiles::exponentials<4>(x, num_rows, num_columns, shifts, totals);
-}
-
-/// Ask for a matrix that is needed soon, so that it comes while something else is done.
-inline void prefetch(ConstTile x, int num_rows, int num_columns) {
-  constexpr int kFloatsOfCacheLine = 16;
-  for (int i = 0; i < num_rows; ++i) {
-    for (int j = 0; j < num_columns; j += kFloatsOfCacheLine) {
-      __builtin_prefetch(x.data + i * x.stride + j);
-    }
-  }
 }
 
 }  // namespace tiny_llm

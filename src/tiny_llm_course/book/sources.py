@@ -1,8 +1,9 @@
 """Pages that show the learner's files and the tests, and links to their lines.
 
 In a chapter, {source}`layer_norm.py#RMSNorm` leads to the line of `RMSNorm` in the
-stub, and {source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there
-fails the build.
+stub, {source}`kernels/matvec.h#matvec_naive` to that of a function in C++, and
+{source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there fails the
+build.
 """
 
 import ast
@@ -20,8 +21,9 @@ from sphinx.util.docutils import SphinxRole
 
 from tiny_llm_course import starter
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.places import REFERENCE, STARTER, TESTS
-from tiny_llm_course.syllabus import Task, tasks, weeks
+from tiny_llm_course.places import KERNELS, REFERENCE, REFERENCE_KERNELS, STARTER, TESTS
+from tiny_llm_course.syllabus import Task, file_of, is_kernel, name_of, tasks, weeks
+from tiny_llm_course.workbook.cpp import Block, CppSource
 
 _log = logging.getLogger(__name__)
 
@@ -34,15 +36,23 @@ def pages() -> dict[str, str]:
     """
     stubs = starter.generate(REFERENCE)
     days = [day for week in weeks() for day in week.days]
-    return {
-        f"src/{STARTER.name}/{name}": text
-        for name, text in stubs.items()
-        if name != "__init__.py"
-    } | {
-        f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")
-        for day in days
-        for name in day.test_files
-    }
+    return (
+        {
+            f"src/{STARTER.name}/{name}": text
+            for name, text in stubs.items()
+            if name != "__init__.py"
+        }
+        | {
+            f"src/{KERNELS.name}/{name}": text
+            for name, text in starter.generate_kernels(REFERENCE_KERNELS).items()
+            if name.startswith("kernels/")
+        }
+        | {
+            f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")
+            for day in days
+            for name in day.test_files
+        }
+    )
 
 
 def line_of(file: str, symbol: str) -> int:
@@ -55,6 +65,9 @@ def line_of(file: str, symbol: str) -> int:
     Raises:
         KeyError: The file or the symbol is not there.
     """
+    if file.endswith(".h"):
+        source = CppSource.parse(pages()[file])
+        return source.line_of(_function(source, symbol))
     scope: ast.AST = ast.parse(pages()[file])
     for name in symbol.split("."):
         scope = _member(scope, name)
@@ -65,8 +78,11 @@ def listing(symbol: str) -> str:
     """Return the stub of a symbol: its signature and docstring.
 
     Args:
-        symbol: As in the syllabus: "layer_norm.RMSNorm".
+        symbol: As in the syllabus: "layer_norm.RMSNorm", or "matvec.h:matvec_naive".
     """
+    if is_kernel(symbol):
+        source = CppSource.parse(pages()[source_of(symbol)])
+        return source.text_of(_function(source, name_of(symbol)))
     file, name = symbol.split(".")
     text = pages()[f"src/{STARTER.name}/{file}.py"]
     stub = ast.get_source_segment(text, _member(ast.parse(text), name)) or ""
@@ -81,11 +97,17 @@ def address(place: str) -> tuple[str, str]:
     """
     file, _, symbol = place.partition("#")
     if file not in pages():
-        file = f"src/{STARTER.name}/{file}"
+        folder = KERNELS if file.endswith(".h") else STARTER
+        file = f"src/{folder.name}/{file}"
     if file not in pages():
         raise KeyError(place)
     anchor = f"line-{line_of(file, symbol)}" if symbol else ""
     return f"source/{file.removesuffix('.py')}", anchor
+
+
+def source_of(part: str) -> str:
+    """Return the page on which a part of a task is, as `pages` names it."""
+    return file_of(part) if is_kernel(part) else f"src/{STARTER.name}/{file_of(part)}"
 
 
 class SourceRole(SphinxRole):
@@ -105,6 +127,18 @@ class SourceRole(SphinxRole):
         return [nodes.reference("", "", text, refuri=uri, internal=True)], []
 
 
+def _function(source: CppSource, name: str) -> Block:
+    """Return the first function of a name.
+
+    Raises:
+        KeyError: There is none.
+    """
+    found = source.named(name)
+    if not found:
+        raise KeyError(name)
+    return found[0]
+
+
 def _member(scope: ast.AST, name: str) -> ast.AST:
     """Return the definition of `name` in a module or class."""
     for node in getattr(scope, "body", ()):
@@ -119,7 +153,10 @@ def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         return
     for file, text in pages().items():
         code = app.builder.highlighter.highlight_block(
-            text, "python", linenos="inline", lineanchors="line"
+            text,
+            "cpp" if file.endswith(".h") else "python",
+            linenos="inline",
+            lineanchors="line",
         )
         body = f"<h1>{html.escape(file)}</h1>\n{_chapters(file)}\n{code}"
         page, _ = address(file)
@@ -140,8 +177,7 @@ def _chapters(file: str) -> str:
 
 def _files(task: Task) -> set[str]:
     """Return the files that a task has to do with."""
-    written = {f"src/{STARTER.name}/{one.split('.')[0]}.py" for one in task.symbols}
-    return {f"tests/{task.test_file}", *written}
+    return {f"tests/{task.test_file}", *map(source_of, task.parts)}
 
 
 def _up(file: str) -> str:

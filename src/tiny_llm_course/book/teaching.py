@@ -18,10 +18,10 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_design.dropdown import DropdownDirective
 
-from tiny_llm_course.book.sources import listing
+from tiny_llm_course.book.sources import listing, source_of
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import Day, Task, tasks_of, weeks
+from tiny_llm_course.syllabus import Day, Task, is_kernel, tasks_of, weeks
 
 NUM_QUESTIONS = 3
 
@@ -57,16 +57,24 @@ class TaskDirective(SphinxDirective):
 
 def _described(task: Task) -> str:
     """Write what there is to say about a task, in Markdown."""
-    files = dict.fromkeys(symbol.split(".")[0] + ".py" for symbol in task.symbols)
-    new = [symbol for symbol in task.symbols if tasks_of(symbol)[0] == task]
-    stubs = "\n\n\n".join(map(listing, new))
+    files = dict.fromkeys(map(source_of, task.parts))
+    new = [part for part in task.parts if tasks_of(part)[0] == task]
+    in_cpp = [part for part in new if is_kernel(part)]
+    in_python = [part for part in new if not is_kernel(part)]
+    blocks = {"cpp": "\n\n", "python": "\n\n\n"}
+    stubs = {"cpp": in_cpp, "python": in_python}
     parts = [
         say(
             "book.task.files",
-            files=", ".join(f"{{source}}`src/tiny_llm/{file}`" for file in files),
+            files=", ".join(f"{{source}}`{file}`" for file in files),
             tests=f"{{source}}`tests/{task.test_file}`",
         ),
-        f"```python\n{stubs}\n```" if new else say("book.task.same_stub"),
+        *(
+            f"```{language}\n{between.join(map(listing, stubs[language]))}\n```"
+            for language, between in blocks.items()
+            if stubs[language]
+        ),
+        *([] if new else [say("book.task.same_stub")]),
         f"```sh\n{task.test_command}\n{task.hint_command}\n```",
     ]
     return "\n\n".join(parts)

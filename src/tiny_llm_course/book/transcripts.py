@@ -37,7 +37,14 @@ from tiny_llm_course.book.teaching import day_of
 from tiny_llm_course.book.typed import scripts
 from tiny_llm_course.checks import call
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import REFERENCE, ROOT, TESTS, Checkout
+from tiny_llm_course.extension.sources import BUILD
+from tiny_llm_course.places import (
+    REFERENCE,
+    REFERENCE_KERNELS,
+    ROOT,
+    TESTS,
+    Checkout,
+)
 from tiny_llm_course.specimens import Specimen, misconceptions
 
 _INDENTED = re.compile(r"^ +`{3,}(?:pycon|\{transcript\})", re.MULTILINE)
@@ -159,6 +166,9 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     """
     checkout = Checkout(root)
     shutil.copytree(REFERENCE, checkout.reference)
+    without_build = shutil.ignore_patterns(BUILD)
+    kernels = REFERENCE_KERNELS, checkout.reference_kernels
+    shutil.copytree(*kernels, ignore=without_build)
     shutil.copy(ROOT / "pyproject.toml", root)
     checkout.tests.mkdir()
     for path in TESTS.glob("test_week_*.py"):
@@ -167,8 +177,13 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
         checkout.starter.mkdir()
         for name, text in starter.generate(REFERENCE).items():
             (checkout.starter / name).write_text(text, encoding="utf-8")
+        for name, text in starter.generate_kernels(REFERENCE_KERNELS).items():
+            path = checkout.kernels / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         return checkout
     shutil.copytree(REFERENCE, checkout.starter)
+    shutil.copytree(REFERENCE_KERNELS, checkout.kernels, ignore=without_build)
     if solution != "reference":
         _put_in(_mistake(chapter, solution), checkout.starter)
     return checkout

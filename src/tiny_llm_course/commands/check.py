@@ -12,10 +12,10 @@ from tiny_llm_course.commands.terminal import CourseCommand
 def command() -> int:
     """Check the whole course, as it is before you have solved anything.
 
-    Format, lint, types, the generated starter, the tests of the course itself, every
-    task on the reference solution, no task on the starter, every known mistake, the
-    book, and its pages in a browser if there is one. Stops at the first step that
-    fails, shows what it printed, and ends with exit code 1.
+    Format, lint, types, the generated starter, the kernels in C++, the tests of the
+    course itself, every task on the reference solution, no task on the starter, every
+    known mistake, the book, and its pages in a browser if there is one. Stops at the
+    first step that fails, shows what it printed, and ends with exit code 1.
 
     To grade your own solution: pdm run test.
     """

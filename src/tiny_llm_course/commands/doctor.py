@@ -3,6 +3,7 @@
 import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.extension.checkup import check_kernels
 from tiny_llm_course.machine import Finding, examine
 
 COLOURS = {"ok": "green", "note": "yellow", "fail": "red"}
@@ -16,7 +17,7 @@ def command() -> int:
     if Week 1 cannot be done on this machine as it is.
     """
     failures: list[str] = []
-    for finding in examine():
+    for finding in (*examine(), check_kernels()):
         show(finding)
         if finding.state == "fail":
             failures.append(finding.subject)

@@ -11,7 +11,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.standing import DONE, TaskReport
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress
-from tiny_llm_course.syllabus import Address, Task
+from tiny_llm_course.syllabus import Address, Task, name_of
 from tiny_llm_course.workbook.lookup import link_to
 
 Command = Callable[..., Any]
@@ -62,7 +62,7 @@ def echo_total(standing: dict[Task, str]) -> None:
 
 def echo_symbol(key: str, symbol: str) -> None:
     """Say something of a symbol, and where it is."""
-    name = symbol.partition(".")[2]
+    name = name_of(symbol)
     click.echo(say(key, place=link_to(here(), symbol), name=name))
 
 

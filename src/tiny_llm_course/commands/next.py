@@ -47,7 +47,7 @@ def _echo_task(task: Task, status: str) -> None:
     named = {"address": task.address, "title": task.title}
     click.echo(say("commands.next.task", **named, status=status))
     click.echo(say("commands.next.chapter", command=task.chapter_command()))
-    for symbol in task.symbols:
+    for symbol in task.parts:
         echo_symbol("commands.next.place", symbol)
     click.echo(say("commands.next.test", command=task.test_command))
     click.echo(say("commands.next.hint", command=task.hint_command))

@@ -11,7 +11,7 @@ from tiny_llm_course.commands.learning import (
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
-from tiny_llm_course.syllabus import Task, select_tasks, tasks_of
+from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 from tiny_llm_course.workbook.lookup import is_untouched
 from tiny_llm_course.workbook.plans import plan_reset
 from tiny_llm_course.workbook.saving import write
@@ -27,7 +27,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     chosen = select_tasks(week, day, task)
     if day is None:
         raise CourseError(say("commands.reset.how_much"))
-    symbols = list(dict.fromkeys(symbol for one in chosen for symbol in one.symbols))
+    symbols = list(dict.fromkeys(part for one in chosen for part in one.parts))
     changes = plan_reset(here(), symbols)
     if not changes:
         click.echo(say("commands.reset.nothing"))
@@ -43,7 +43,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 def _report_others(symbol: str, chosen: list[Task]) -> None:
     """Name the tasks that begin anew because they share a symbol."""
-    name = symbol.partition(".")[2]
+    name = name_of(symbol)
     for task in tasks_of(symbol):
         if task not in chosen:
             named = {"address": task.address, "title": task.title}

@@ -44,8 +44,8 @@ def _skip(chosen: Task) -> None:
     if status in CLOSED:
         click.echo(say(f"commands.skip.{status}", address=chosen.address))
         return
-    copies = write(plan_skip(here(), chosen.symbols), here().copies)
-    solved = [one for one in tasks() if set(one.symbols) <= set(chosen.symbols)]
+    copies = write(plan_skip(here(), chosen.parts), here().copies)
+    solved = [one for one in tasks() if set(one.parts) <= set(chosen.parts)]
     progress.skip(here(), known, solved)
     _report(chosen, solved, [task_at(address) for address in chosen.builds_on])
     echo_copies(copies)
@@ -53,7 +53,7 @@ def _skip(chosen: Task) -> None:
 
 def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:
     """Say what has been put in, and what that still waits for."""
-    for symbol in chosen.symbols:
+    for symbol in chosen.parts:
         echo_symbol("commands.skip.put_in", symbol)
     for task in solved:
         click.echo(say("commands.skip.marked", address=task.address, title=task.title))

@@ -30,12 +30,12 @@ def command(week: int | None, day: int | None, task: int | None, *, spoil: bool)
     known = load_progress()
     if not spoil and progress.status(here(), known, chosen) not in CLOSED:
         raise CourseError(say("commands.solution.not_done", address=chosen.address))
-    found = list(difference(here(), chosen.symbols))
+    found = list(difference(here(), chosen.parts))
     console = Console(highlight=False, soft_wrap=True)
     for line in found:
         styles = (style for start, style in STYLES.items() if line.startswith(start))
         console.print(Text(line, style=next(styles, "")))
     if not found:
-        for symbol in chosen.symbols:
+        for symbol in chosen.parts:
             echo_symbol("commands.solution.same", symbol)
     return 0

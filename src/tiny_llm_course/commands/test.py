@@ -10,6 +10,7 @@ from rich.console import Console
 from tiny_llm_course import progress
 from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
@@ -57,6 +58,7 @@ def _command(name: str, default: str) -> click.Command:
         """
         days = select_days(week, day)
         if VIEWS_OF_PYTEST & set(pytest_args):
+            prepare(days, solution)
             load_solution(solution)
             arguments = session.pytest_arguments(days, solution, pytest_args)
             return subprocess.call([sys.executable, "-m", "pytest", *arguments])

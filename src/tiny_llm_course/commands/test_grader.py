@@ -9,6 +9,7 @@ import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.proof import Score, read_scores
 from tiny_llm_course.syllabus import Day, select_days
@@ -38,6 +39,7 @@ def command(week: int | None, day: int | None) -> int:
 
 def _measure(days: list[Day]) -> list[Score]:
     """Run pytest on the reference, which then has the tests run on all else."""
+    prepare(days, "tiny_llm_ref")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
         options = ["-q", "--scores", str(path)]

@@ -6,6 +6,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.places import here
+from tiny_llm_course.workbook.kernel_update import plan_kernel_update
 from tiny_llm_course.workbook.plans import NEW, RENEWED, FileUpdate, plan_update
 from tiny_llm_course.workbook.saving import Change, write
 
@@ -17,7 +18,7 @@ def command() -> int:
     New files and new stubs are added, and the stubs that you have not touched are
     renewed. What you have written stays as it is. What is replaced is copied first.
     """
-    updates = plan_update(here())
+    updates = [*plan_update(here()), *plan_kernel_update(here())]
     copies = write(_changes(updates), here().copies)
     for update in updates:
         _echo(update)
@@ -42,7 +43,11 @@ def _echo(update: FileUpdate) -> None:
         click.echo(update.problem, err=True)
     for what, name in update.news:
         if name:
-            echo_symbol(f"commands.update.{what}", f"{update.path.stem}.{name}")
+            file = update.path
+            part = (
+                f"{file.name}:{name}" if file.suffix == ".h" else f"{file.stem}.{name}"
+            )
+            echo_symbol(f"commands.update.{what}", part)
         else:
             place = here().link(update.path)
-            click.echo(say("commands.update.new_file", place=place))
+            click.echo(say(f"commands.update.{what}_file", place=place))

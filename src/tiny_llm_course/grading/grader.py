@@ -2,6 +2,7 @@
 
 import traceback
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.extension.building import problem_of
+from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.grading.call import Call, dtype_name, show
 from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, units_off
 from tiny_llm_course.grading.verdict import (
@@ -20,11 +23,15 @@ from tiny_llm_course.grading.verdict import (
     SharesEvidence,
     StepLimitError,
     TextEvidence,
+    VerdictError,
     WrongError,
 )
 from tiny_llm_course.solution import BrokenFileError, Solution
-from tiny_llm_course.syllabus import tasks_of
+from tiny_llm_course.syllabus import Task, task_at, tasks_of
 from tiny_llm_course.unsolved import Unsolved
+
+NOT_BUILT = "NotBuiltError"
+"""What `kernels.py` raises where there is no compiled module."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +149,47 @@ class Grader:
             raise NotStartedError(tasks_of(call.symbol)[0].not_started()) from None
         except BrokenFileError as error:
             raise BrokenError(str(error), TextEvidence(str(error))) from None
+        except ImportError as error:
+            if type(error).__name__ != NOT_BUILT:
+                raise self._raised(call, error) from None
+            raise _not_built(call, problem_of(self.solution.folder)) from None
         except StepLimitError as error:
             message = say("grading.complaint", call=call, complaint=error)
             raise BrokenError(message, TextEvidence(str(error))) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's, shown
-            text = f"{type(error).__name__}: {error}"
-            frames = own_frames(error, self.solution.folder)
-            message = say("grading.raised", call=call, error=text, frames=frames)
-            raise BrokenError(message, TextEvidence(text)) from None
+            raise self._raised(call, error) from None
         return output
+
+    def _raised(self, call: Call, error: BaseException) -> BrokenError:
+        """Show what a solution raised, and where."""
+        text = f"{type(error).__name__}: {error}"
+        frames = own_frames(error, self.solution.folder)
+        message = say("grading.raised", call=call, error=text, frames=frames)
+        return BrokenError(message, TextEvidence(text))
+
+
+def _not_built(call: Call, problem: str) -> VerdictError:
+    """Say why a call of a kernel finds no compiled module.
+
+    Args:
+        call: What was called.
+        problem: What the compiler complains of, if it does.
+    """
+    if problem:
+        message = say("grading.not_compiled", error=first_error(problem))
+        return BrokenError(message, TextEvidence(message))
+    owners = [task for task in _tasks_below(call.symbol) if task.kernels]
+    not_started = owners[0].not_started() if owners else call.symbol
+    return NotStartedError(say("grading.not_built", not_started=not_started))
+
+
+def _tasks_below(symbol: str) -> Iterator[Task]:
+    """Yield the tasks of a symbol, and those that they build on."""
+    waiting = tasks_of(symbol)
+    while waiting:
+        task = waiting.pop(0)
+        yield task
+        waiting += map(task_at, task.builds_on)
 
 
 def own_frames(error: BaseException, folder: Path) -> str:

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tiny_llm_course.syllabus import Task
+from tiny_llm_course.syllabus import Task, file_of
 
 _PACKAGES = {"mlx.core": "mx", "mlx.nn": "nn"}
 
@@ -20,7 +20,7 @@ def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
     Returns:
         Pairs of a file name and an operation such as "mx.fast.rms_norm".
     """
-    files = dict.fromkeys(symbol.split(".")[0] + ".py" for symbol in task.symbols)
+    files = dict.fromkeys(map(file_of, task.symbols))
     return [
         (file, operation)
         for file in files

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.launch import Launch, Launched, start
 from tiny_llm_course.grading.results import CRASHED, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
@@ -32,6 +33,8 @@ def grade(
 ) -> Results:
     """Run the tests of some days, and return what came of them.
 
+    If some of them have kernels in C++, these are compiled first.
+
     A test that ends the interpreter, or that does not end, decides about its task, and
     the tests of the other tasks run in a new process.
 
@@ -45,6 +48,7 @@ def grade(
     Raises:
         CourseError: pytest does not understand its arguments, or finds no test.
     """
+    prepare(days, solution)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
         arguments = pytest_arguments(days, solution, ["-q", *pytest_args])

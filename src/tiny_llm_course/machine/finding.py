@@ -2,7 +2,9 @@
 
 import platform
 import shutil
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 # The names of a package differ from one package manager to the next.
@@ -10,19 +12,15 @@ INSTALL = {
     "apt-get": {
         "OpenBLAS": "sudo apt-get install libopenblas0-pthread",
         "a C++ compiler": "sudo apt-get install g++",
-        "CMake": "sudo apt-get install cmake",
     },
     "dnf": {
         "OpenBLAS": "sudo dnf install openblas-threads",
         "a C++ compiler": "sudo dnf install gcc-c++",
-        "CMake": "sudo dnf install cmake",
     },
     "pacman": {
         "OpenBLAS": "sudo pacman -S openblas",
         "a C++ compiler": "sudo pacman -S gcc",
-        "CMake": "sudo pacman -S cmake",
     },
-    "brew": {"CMake": "brew install cmake"},
 }
 
 
@@ -53,3 +51,9 @@ def how_to_install(package: str) -> str:
         if shutil.which(manager) and package in commands:
             return commands[package]
     return f"install {package} with the package manager of this system"
+
+
+def program(name: str) -> str | None:
+    """Return the path of a program of this environment, or else of the machine."""
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else shutil.which(name)

@@ -6,7 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tiny_llm_course.machine.finding import Finding, how_to_install
+from tiny_llm_course.machine.finding import Finding, how_to_install, program
+from tiny_llm_course.machine.libraries import pdm_install
 
 # `tiny_llm_course.checkpoint` knows the folder too, but does not load without MLX.
 EMBEDDED = Path(__file__).parents[1] / "checkpoint" / "embedded"
@@ -55,11 +56,10 @@ def check_checkpoint() -> Finding:
 
 def check_compiler() -> Finding:
     """Look for a compiler that takes C++20."""
-    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
-        version = first_line(name, "--version")
-        if version and first_line(name, "-std=c++20", "-x", "c++", "-E", os.devnull):
-            meaning = "compiles C++20: the kernels from Week 2 on need that"
-            return Finding("Compiler", "ok", version, meaning)
+    compiler = find_compiler()
+    if compiler:
+        meaning = "compiles C++20: the kernels from Week 2 on need that"
+        return Finding("Compiler", "ok", first_line(compiler, "--version"), meaning)
     return Finding(
         "Compiler",
         "note",
@@ -69,21 +69,31 @@ def check_compiler() -> Finding:
     )
 
 
+def find_compiler() -> str | None:
+    """Return the path of a compiler that takes C++20."""
+    for name in filter(None, (os.environ.get("CXX"), "c++", "g++", "clang++")):
+        version = first_line(name, "--version")
+        if version and first_line(name, "-std=c++20", "-x", "c++", "-E", os.devnull):
+            return shutil.which(name)
+    return None
+
+
 def check_cmake() -> Finding:
-    """Look for CMake."""
-    version = first_line("cmake", "--version")
+    """Look for CMake, which is installed with the packages of the course."""
+    cmake = program("cmake")
+    version = first_line(cmake, "--version") if cmake else ""
     meaning = "builds the kernels from Week 2 on; Week 1 is Python alone"
     if version:
         return Finding("CMake", "ok", version, meaning)
-    return Finding("CMake", "note", "none", meaning, how_to_install("CMake"))
+    return Finding("CMake", "note", "none", meaning, pdm_install())
 
 
-def first_line(program: str, *arguments: str) -> str:
+def first_line(name: str, *arguments: str) -> str:
     """Return the first line that a program prints, or "" if it is not there or fails.
 
     macOS has programs that only offer to install the real ones: they fail.
     """
-    path = shutil.which(program)
+    path = shutil.which(name)
     if path is None:
         return ""
     ran = subprocess.run(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import is_kernel
+from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.lookup import as_python, by_file, graded_names
 from tiny_llm_course.workbook.source import Import, Source, read
 
@@ -17,9 +19,12 @@ def difference(checkout: Checkout, symbols: Iterable[str]) -> Iterator[str]:
     the same.
 
     Raises:
-        CourseError: A file is not Python.
+        CourseError: A file is not Python, or not C++.
     """
-    for path, names in by_file(checkout, symbols):
+    parts = list(symbols)
+    yield from kernels.difference(checkout, filter(is_kernel, parts))
+    in_python = [part for part in parts if not is_kernel(part)]
+    for path, names in by_file(checkout, in_python):
         reference = checkout.reference / path.name
         mine = _lines(as_python(checkout, path), path, names)
         ours = _lines(read(reference), path, names)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task
+from tiny_llm_course.syllabus import Task, called_by, tasks
+from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.lookup import parsed
 from tiny_llm_course.workbook.source import (
     Import,
@@ -41,12 +42,14 @@ def of_verdict(checkout: Checkout, task: Task) -> str:
     Comments, docstrings and layout do not count, nor do other tasks in the same files.
     """
     tests = _whole(checkout.tests / task.test_file)
-    return _digest([*_behind(checkout.starter, task.symbols), tests, _grader()])
+    symbols = [*task.symbols, *map(called_by, task.kernels)]
+    return _digest([*_behind(checkout, symbols), tests, _grader()])
 
 
 def of_answer(checkout: Checkout, task: Task) -> str:
     """Return a fingerprint of what a task defines, whatever that calls."""
-    return _digest(_definitions(checkout.starter, task.symbols))
+    in_cpp = (f"{one}: {kernels.definition(checkout, one)}" for one in task.kernels)
+    return _digest([*_definitions(checkout.starter, task.symbols), *in_cpp])
 
 
 def _digest(parts: Iterable[str]) -> str:
@@ -63,8 +66,9 @@ def _definitions(folder: Path, symbols: Iterable[str]) -> Iterator[str]:
         yield f"{symbol}: {found.meaning if found else ''}"
 
 
-def _behind(folder: Path, symbols: Iterable[str]) -> set[str]:
-    """Return all code of a package that some symbols depend on."""
+def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
+    """Return all code of the learner that some symbols depend on."""
+    folder = checkout.starter
     wanted = [Name(*symbol.split(".")) for symbol in symbols]
     seen, code = set[Name](), set[str]()
     while wanted:
@@ -82,7 +86,14 @@ def _behind(folder: Path, symbols: Iterable[str]) -> set[str]:
                 for does, leads_to in step(statement, name, folder.name):
                     code.add(f"{name.file}: {does}")
                     wanted += leads_to
-    return code
+    called = {".".join(name) for name in seen}
+    in_cpp = [
+        kernel
+        for one in tasks()
+        for kernel in one.kernels
+        if called_by(kernel) in called
+    ]
+    return code | kernels.behind(checkout, in_cpp)
 
 
 def _concerns(statement: Statement, name: str) -> bool:

@@ -7,7 +7,8 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import tasks, tasks_of
+from tiny_llm_course.syllabus import is_kernel, tasks, tasks_of
+from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.editing import emptied
 from tiny_llm_course.workbook.source import Source, header, is_stub, read, split_lines
 
@@ -36,6 +37,8 @@ def path_of(checkout: Checkout, symbol: str) -> Path:
 
 def link_to(checkout: Checkout, symbol: str) -> str:
     """Return the file and line of a symbol, or the file if it is not there yet."""
+    if is_kernel(symbol):
+        return kernels.link_to(checkout, symbol)
     path, name = path_of(checkout, symbol), symbol.split(".")[1]
     source = parsed(path)
     if source:
@@ -47,6 +50,8 @@ def link_to(checkout: Checkout, symbol: str) -> str:
 
 def is_untouched(checkout: Checkout, symbol: str) -> bool:
     """Tell whether a symbol is still to be written: a stub, or not there at all."""
+    if is_kernel(symbol):
+        return kernels.is_untouched(checkout, symbol)
     path, name = path_of(checkout, symbol), symbol.split(".")[1]
     source = parsed(path)
     if source is None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tiny_llm_course import starter
 from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import is_kernel
+from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.editing import put, without_leftovers
 from tiny_llm_course.workbook.lookup import (
     as_python,
@@ -37,7 +39,7 @@ class FileUpdate:
         path: The file.
         text: What it is going to hold.
         news: NEW, RENEWED or KEPT, and the name that this is said of, which is empty
-            for a new file.
+            for a whole file.
         problem: One line that says why the file is left alone.
     """
 
@@ -82,8 +84,11 @@ def plan_update(checkout: Checkout) -> list[FileUpdate]:
 
 def _plan(checkout: Checkout, symbols: Iterable[str], *, to_stub: bool) -> list[Change]:
     """Replace the definitions of some symbols by their stubs, or by the solutions."""
-    changes: list[Change] = []
-    for path, names in by_file(checkout, symbols):
+    parts = list(symbols)
+    in_cpp = [part for part in parts if is_kernel(part)]
+    changes = list(kernels.plan(checkout, in_cpp, to_stub=to_stub))
+    in_python = [part for part in parts if not is_kernel(part)]
+    for path, names in by_file(checkout, in_python):
         reference = read(checkout.reference / path.name)
         stub = starter.stub(reference, path.stem)
         old = text_of(checkout, path)

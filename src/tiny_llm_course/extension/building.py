@@ -1,0 +1,250 @@
+"""Compiles the kernels of a solution into a module beside its Python files.
+
+Beside the module stands a small file that says what it was made of. While that is the
+same, nothing is compiled again, whether it went well or not.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension import output
+from tiny_llm_course.extension.sources import BUILD, sources, sources_of
+from tiny_llm_course.machine.finding import how_to_install, program
+from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.places import here
+
+MODULE = "_kernels"
+RECORD = f"{MODULE}.json"
+NUM_JOBS = 2
+"""The course is for machines with two cores. A compiler takes up to 0.5 GB."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of compiling.
+
+    Attributes:
+        fingerprint: Of all that the module depends on.
+        problem: What the compiler says is wrong. Empty if there is a module.
+        warnings: What the compiler says besides.
+    """
+
+    fingerprint: str
+    problem: str = ""
+    warnings: str = ""
+
+
+def build(solution: Path, *, anew: bool = False) -> Built:
+    """Compile the kernels of a solution, unless that has been done.
+
+    Args:
+        solution: The folder with `kernels.py`, where the module goes.
+        anew: Whether to compile although nothing has changed since it failed.
+
+    Raises:
+        CourseError: The solution has no kernels, or a tool is missing, or the module
+            does not fit this Python and this MLX.
+    """
+    folder = sources_of(solution)
+    if folder is None:
+        raise CourseError(say("extension.no_sources", folder=solution))
+    if known := _known(solution, folder, anew=anew):
+        return known
+    with _alone(folder / BUILD):
+        if known := _known(solution, folder, anew=anew):
+            return known
+        built = _compile(folder, solution)
+        if built.problem:
+            module_of(solution).unlink(missing_ok=True)
+        else:
+            _try(module_of(solution))
+        text = json.dumps(asdict(built), indent=2) + "\n"
+        (solution / RECORD).write_text(text, encoding="utf-8")
+        return built
+
+
+def is_current(solution: Path) -> bool:
+    """Tell whether there is a module, made of the sources as they are."""
+    folder = sources_of(solution)
+    known = _known(solution, folder, anew=True) if folder else None
+    return known is not None
+
+
+def problem_of(solution: Path) -> str:
+    """Return what the compiler said when the kernels were last compiled, if anything.
+
+    A module that was brought from elsewhere has no problem.
+    """
+    recorded = _recorded(solution)
+    return recorded.problem if recorded else ""
+
+
+def module_of(solution: Path) -> Path:
+    """Return where the module of a solution is, or will be."""
+    return solution / f"{MODULE}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def _known(solution: Path, folder: Path, *, anew: bool) -> Built | None:
+    """Return what came of compiling the sources as they are, if they have been."""
+    recorded = _recorded(solution)
+    if recorded is None or recorded.fingerprint != _fingerprint(folder):
+        return None
+    if recorded.problem:
+        return None if anew else recorded
+    return recorded if module_of(solution).exists() else None
+
+
+def _recorded(solution: Path) -> Built | None:
+    """Read what came of compiling the last time."""
+    try:
+        return Built(**json.loads((solution / RECORD).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _fingerprint(folder: Path) -> str:
+    """Boil down all that a module depends on."""
+    versions = [
+        metadata.version(name) for name in ("mlx", "nanobind") if _is_here(name)
+    ]
+    parts = [platform.python_version(), platform.machine(), *versions]
+    for path in sources(folder):
+        parts += [path.relative_to(folder).as_posix(), path.read_bytes().hex()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _compile(folder: Path, solution: Path) -> Built:
+    """Run CMake, then the compiler."""
+    tools = _Tools.find()
+    fingerprint = _fingerprint(folder)
+    is_ours = folder.name.endswith("_ref")
+    configure = [
+        *(tools.cmake, "-S", str(folder), "-B", str(folder / BUILD), *tools.generator),
+        f"-DCMAKE_CXX_COMPILER={tools.compiler}",
+        f"-DPython_EXECUTABLE={sys.executable}",
+        f"-DMODULE_FOLDER={solution}",
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_COMPILE_WARNING_AS_ERROR={'ON' if is_ours else 'OFF'}",
+        f"-DHAS_STUBS={'OFF' if is_ours else 'ON'}",
+    ]
+    ran = _run(configure)
+    if ran.returncode:  # what is left of another compiler may be in the way
+        ran = _run([*configure, "--fresh"])
+    if ran.returncode:
+        return Built(fingerprint, output.of_cmake(ran.stdout))
+    ran = _run([tools.cmake, "--build", str(folder / BUILD), "-j", str(NUM_JOBS)])
+    said = output.of_compiler(ran.stdout, (here().root, folder.parent))
+    if ran.returncode:
+        return Built(fingerprint, said or ran.stdout)
+    return Built(fingerprint, warnings=said)
+
+
+@dataclass(frozen=True)
+class _Tools:
+    """The programs that compile.
+
+    Attributes:
+        cmake: Reads `CMakeLists.txt`.
+        compiler: Takes C++20.
+        generator: What makes CMake use Ninja, if it is here.
+    """
+
+    cmake: str
+    compiler: str
+    generator: tuple[str, ...]
+
+    @classmethod
+    def find(cls) -> "_Tools":
+        """Find the programs.
+
+        Raises:
+            CourseError: One is missing.
+        """
+        compiler, cmake = find_compiler(), program("cmake")
+        if not compiler:
+            cure = how_to_install("a C++ compiler")
+            raise CourseError(say("extension.no_compiler", command=cure))
+        if not cmake:
+            raise CourseError(say("extension.no_package", name="CMake"))
+        if not _is_here("nanobind"):
+            raise CourseError(say("extension.no_package", name="nanobind"))
+        if ninja := program("ninja"):
+            return cls(
+                cmake, compiler, ("-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}")
+            )
+        if not shutil.which("make"):
+            raise CourseError(say("extension.no_package", name="Ninja"))
+        return cls(cmake, compiler, ())
+
+
+def _is_here(package: str) -> bool:
+    """Tell whether a package is installed."""
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a program, and keep what it prints."""
+    return subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "LC_ALL": "C"},  # "error", not "Fehler"
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+TRIAL = """
+import importlib.util, sys
+import mlx.core as mx
+spec = importlib.util.spec_from_file_location("_kernels", sys.argv[1])
+kernels = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(kernels)
+w, scales, biases = mx.quantize(mx.zeros((1, 64)), group_size=64, bits=4)
+kernels.Weight(w, scales, biases, 64, 4)
+"""
+"""Loads the module, and hands it arrays of MLX, as every kernel gets them."""
+
+
+def _try(module: Path) -> None:
+    """Load a module in a fresh process, and hand it arrays.
+
+    Raises:
+        CourseError: It does not load, or does not know the arrays of this MLX.
+    """
+    ran = _run([sys.executable, "-c", TRIAL, str(module)])
+    if ran.returncode:
+        module.unlink(missing_ok=True)
+        reason = (ran.stdout.strip().splitlines() or [f"exit code {ran.returncode}"])[
+            -1
+        ]
+        raise CourseError(say("extension.does_not_fit", reason=reason))
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Wait until no other process builds in a folder."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,24 @@
+"""What the doctor says of the kernels."""
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.extension.building import is_current
+from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.places import Checkout, here
+
+
+def check_kernels(checkout: Checkout | None = None) -> Finding:
+    """Say whether the kernels are compiled: the learner's, and the reference's."""
+    checkout = checkout or here()
+    folders = {
+        "pdm run build-ext": checkout.starter,
+        "pdm run build-ext-ref": checkout.reference,
+    }
+    missing = {
+        command: folder for command, folder in folders.items() if not is_current(folder)
+    }
+    meaning = say("extension.meaning")
+    if not missing:
+        return Finding("Kernels", "ok", say("extension.both"), meaning)
+    names = " and ".join(checkout.link(folder) for folder in missing.values())
+    found = say("extension.some", names=names)
+    return Finding("Kernels", "note", found, meaning, " && ".join(missing))

@@ -1,0 +1,60 @@
+"""What `update` is going to write in C++, worked out before it does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.starter import generate_kernels
+from tiny_llm_course.workbook.cpp import CppSource, is_stub, meaning
+from tiny_llm_course.workbook.cpp_editing import put
+from tiny_llm_course.workbook.kernels import FOLDER, graded_names, not_cpp
+from tiny_llm_course.workbook.plans import KEPT, NEW, RENEWED, FileUpdate
+
+
+def plan_kernel_update(checkout: Checkout) -> Iterator[FileUpdate]:
+    """Bring new files, new functions, and the new stubs of what is not started yet."""
+    for name, stub in generate_kernels(checkout.reference_kernels).items():
+        path = checkout.kernels / name
+        if not path.exists():
+            yield FileUpdate(path, stub, ((NEW, ""),))
+            continue
+        try:
+            text = path.read_bytes().decode("utf-8")
+            yield _update(path, text, stub)
+        except UnicodeDecodeError as error:
+            problem = not_cpp(checkout, path, SyntaxError(str(error)))
+            yield FileUpdate(path, problem=problem)
+        except SyntaxError as error:
+            yield FileUpdate(path, problem=not_cpp(checkout, path, error))
+
+
+def _update(path: Path, text: str, stub: str) -> FileUpdate:
+    """Bring what is new in the stub into one file.
+
+    A file in which nothing is to be written is given as a whole.
+    """
+    graded = graded_names(path) if path.parent.name == FOLDER else set[str]()
+    if not graded:
+        is_same = meaning(text) == meaning(stub)
+        return FileUpdate(path, text, () if is_same else ((KEPT, ""),))
+    news: list[tuple[str, str]] = []
+    giver = CppSource.parse(stub)
+    for name in dict.fromkeys(one.name for one in giver.functions):
+        what = _news(CppSource.parse(text), giver, name, is_graded=name in graded)
+        if what:
+            news.append((what, name))
+        if what in {NEW, RENEWED}:
+            text = put(text, stub, name)
+    return FileUpdate(path, text, tuple(news))
+
+
+def _news(target: CppSource, giver: CppSource, name: str, *, is_graded: bool) -> str:
+    """Say what a function of the stub is to the learner's file, "" for no news."""
+    theirs = [target.text_of(one) for one in target.named(name)]
+    ours = [giver.text_of(one) for one in giver.named(name)]
+    if not theirs:
+        return NEW
+    if is_graded:
+        is_old = theirs != ours and is_stub(target, target.named(name))
+        return RENEWED if is_old else ""
+    return "" if list(map(meaning, theirs)) == list(map(meaning, ours)) else KEPT

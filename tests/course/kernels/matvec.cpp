@@ -1,0 +1,202 @@
+/// Check every rung of the matrix-vector products against the formula, in double.
+///
+/// No MLX here: sanitizers see the kernels alone. Each array ends where its memory ends,
+/// so reading one entry too far is an error, and y has guards on both sides.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "kernels/int8.h"
+#include "kernels/matvec.h"
+#include "kernels/matvec_int8.h"
+
+namespace {
+
+using namespace tiny_llm;
+
+constexpr float kGuard = -12345.0f;
+std::mt19937 random_bits(4);
+
+float uniform() { return static_cast<float>(random_bits()) * 0x1p-31f - 1.0f; }
+
+void store(float number, float& to) { to = number; }
+
+void store(float number, BFloat16& to) {
+  to.bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
+}
+
+/// Cut off: for numbers between 2**-14 and 1 there is no more to it.
+void store(float number, Float16& to) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(number);
+  const std::uint32_t rest = (bits & 0x7fffffffu) - (112u << 23);
+  to.bits = static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | rest >> 13);
+}
+
+template <class Scale>
+struct Matrix {
+  std::vector<std::uint32_t> words;
+  std::vector<Scale> scales;
+  std::vector<Scale> biases;
+  QuantizedMatrix<Scale> view;
+
+  Matrix(int num_rows, int num_columns, int group_size, int bits)
+      : words(static_cast<std::size_t>(num_rows * num_columns * bits / 32)),
+        scales(static_cast<std::size_t>(num_rows * num_columns / group_size)),
+        biases(scales.size()),
+        view{nullptr, nullptr, nullptr, num_rows, num_columns, group_size, bits} {
+    for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random_bits());
+    for (Scale& scale : scales) store(0.01f * (1.5f + uniform()), scale);
+    for (Scale& bias : biases) store(0.1f * (1.5f + uniform()), bias);
+    view.words = words.data();
+    view.scales = scales.data();
+    view.biases = biases.data();
+  }
+
+  double weight(int o, int i) const {
+    const int group = i / view.group_size;
+    return static_cast<double>(to_float(view.row_scales(o)[group])) * view.q(o, i) +
+           static_cast<double>(to_float(view.row_biases(o)[group]));
+  }
+};
+
+void expect(bool holds, const char* what, const char* rung, int a, int b, int c) {
+  if (holds) return;
+  std::printf("%s: %s (%d, %d, %d)\n", rung, what, a, b, c);
+  std::exit(1);
+}
+
+/// Run a rung on some rows in the middle, and compare these with `truth`.
+template <class Scale, class Rung>
+void check_rung(
+    const char* name, const Matrix<Scale>& w, const std::vector<double>& truth,
+    double tolerance, Rows rows, Rung rung) {
+  std::vector<float> y(truth.size() + 2, kGuard);
+  rung(y.data() + 1, rows);
+  const auto& v = w.view;
+  for (int o = -1; o <= v.num_rows; ++o) {
+    const float got = y[static_cast<std::size_t>(o + 1)];
+    const bool is_ours = o >= rows.first && o < rows.last;
+    if (!is_ours) {
+      expect(got == kGuard, "wrote beside its rows", name, v.bits, v.group_size, o);
+      continue;
+    }
+    const double off = std::fabs(got - truth[static_cast<std::size_t>(o)]);
+    expect(off <= tolerance, "is wrong", name, v.bits, v.group_size, o);
+  }
+}
+
+/// The activations as the rounded ones say they are, in the order of x.
+std::vector<double> unrounded(const Int8Activations& x) {
+  std::vector<double> wide(static_cast<std::size_t>(x.num_columns));
+  const int per_byte = 8 / x.bits;
+  const int plane = x.block_size() / per_byte;
+  for (int i = 0; i < x.num_columns; ++i) {
+    const int in_block = i % x.block_size();
+    const int at = i - in_block + in_block % per_byte * plane + in_block / per_byte;
+    wide[static_cast<std::size_t>(i)] =
+        static_cast<double>(x.scales[i / x.group_size]) * x.q[at];
+  }
+  return wide;
+}
+
+/// The products of a matrix with x.
+template <class Scale>
+std::vector<double> products(const Matrix<Scale>& w, const std::vector<double>& x) {
+  std::vector<double> y(static_cast<std::size_t>(w.view.num_rows), 0.0);
+  for (int o = 0; o < w.view.num_rows; ++o) {
+    double& sum = y[static_cast<std::size_t>(o)];
+    for (int i = 0; i < w.view.num_columns; ++i) {
+      sum += w.weight(o, i) * x[static_cast<std::size_t>(i)];
+    }
+  }
+  return y;
+}
+
+template <class Scale>
+void check(int num_rows, int num_columns, int group_size, int bits) {
+  const Matrix<Scale> w(num_rows, num_columns, group_size, bits);
+  std::vector<float> x(static_cast<std::size_t>(num_columns));
+  for (float& one : x) one = uniform();
+  for (int i = 0; i < group_size; ++i) x[static_cast<std::size_t>(i)] *= 1e-20f;
+  const std::vector<double> exact(x.begin(), x.end());
+
+  const std::vector<double> truth = products(w, exact);
+  const Rows all{0, num_rows};
+  const Rows some{num_rows / 3, num_rows - num_rows / 4};
+  for (const Rows rows : {all, some}) {
+    check_rung("naive", w, truth, 1e-3, rows, [&](float* y, Rows r) {
+      matvec_naive(x.data(), w.view, y, r);
+    });
+    check_rung("blocked", w, truth, 1e-3, rows, [&](float* y, Rows r) {
+      matvec_blocked(x.data(), w.view, y, r);
+    });
+    check_rung("simd", w, truth, 1e-3, rows, [&](float* y, Rows r) {
+      matvec_simd(x.data(), w.view, y, r);
+    });
+  }
+
+  Int8Buffer buffer;
+  const Int8Activations rounded =
+      buffer.round(x.data(), num_columns, group_size, bits);
+  const std::vector<double> close = products(w, unrounded(rounded));
+  for (const Rows rows : {all, some}) {
+    check_rung("int8", w, close, 1e-3, rows, [&](float* y, Rows r) {
+      matvec_int8(rounded, w.view, y, r);
+    });
+  }
+  check_rung("threaded", w, close, 1e-3, all, [&](float* y, Rows) {
+    matvec_threaded(rounded, w.view, y);
+  });
+}
+
+/// Rounding: the largest becomes 127, a group of zeros stays zero, and so does nothing.
+void check_rounding() {
+  std::vector<float> x(128, 0.0f);
+  for (int i = 0; i < 32; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(-4 * i);
+  for (int i = 64; i < 96; ++i) x[static_cast<std::size_t>(i)] = 0x1p-140f;
+  x[96] = 3e38f;
+  Int8Buffer buffer;
+  const Int8Activations to = buffer.round(x.data(), 128, 32, 8);
+  expect(to.q[31] == -127, "is not -127", "rounding", to.q[31], 0, 0);
+  expect(to.q[1] == -4, "is not -4", "rounding", to.q[1], 0, 0);
+  expect(to.scales[1] == 0 && to.q[40] == 0, "is not 0", "rounding", to.q[40], 0, 0);
+  expect(to.q[64] == 0 || to.scales[2] > 0, "is not 0", "rounding", to.q[64], 0, 0);
+  expect(to.q[96] == 127 && to.q[97] == 0, "is not 127", "rounding", to.q[96], 0, 0);
+}
+
+/// Each piece once, however many there are, and many rounds in a row.
+void check_threads() {
+  for (int round = 0; round < 200; ++round) {
+    const int num_pieces = round % 9;
+    std::vector<int> times(static_cast<std::size_t>(num_pieces), 0);
+    threads().run(num_pieces, [&](int piece) { ++times[static_cast<std::size_t>(piece)]; });
+    for (const int one : times) expect(one == 1, "not once", "threads", one, 0, 0);
+  }
+}
+
+template <class Scale>
+void check_all() {
+  for (const int bits : {2, 4, 8}) {
+    for (const int group_size : {32, 64, 128}) {
+      for (const int groups : {1, 2, 3, 7, 16, 17}) {
+        for (const int num_rows : {1, 3, 4, 17}) {
+          check<Scale>(num_rows, groups * group_size, group_size, bits);
+        }
+      }
+      check<Scale>(300, 4 * group_size, group_size, bits);
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  check_rounding();
+  check_threads();
+  check_all<float>();
+  check_all<Float16>();
+  check_all<BFloat16>();
+  std::printf("instructions %d: all right\n", static_cast<int>(instructions()));
+}

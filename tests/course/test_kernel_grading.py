@@ -1,0 +1,200 @@
+"""A kernel in C++ may be a stub, crash, hang, or not compile: it is told."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading import session
+from tiny_llm_course.grading.launch import Launched, start
+from tiny_llm_course.grading.results import (
+    CRASHED,
+    NOT_STARTED,
+    PASSED,
+    WRONG,
+    Results,
+)
+from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import Address, Day, Task, task_at
+from tiny_llm_course.workbook.cpp import CppSource
+
+pytestmark = [
+    pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler"),
+    pytest.mark.timeout(600),
+]
+
+KERNEL = "matvec_naive"
+TASK = Task(
+    Address(2, 3, 3), "A kernel", "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",)
+)
+DAY = Day(2, 3, "Kernels", "a-chapter", (TASK,))
+"""Stands in for a day with kernels, at an address that there is."""
+
+TESTS = """
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.call import Call
+
+class Weights:
+    weight, scales, biases = mx.quantize(mx.ones((8, 64)))
+    group_size, bits = 64, 4
+
+@pytest.mark.parametrize("first", {cases})
+def test_task_3_calls_a_kernel(grade, first):
+    grade.run(Call("kernels.matvec_naive", (mx.full(64, float(first)), Weights())))
+
+def test_task_1_calls_none(grade):
+    pass
+"""
+
+CRASHES_AT_1_AND_HANGS_AT_2 = """
+  if (rows.first == rows.last) return;
+  for (int o = rows.first; o < rows.last; ++o) y[o] = w.num_columns;
+  if (x[0] == 1) *reinterpret_cast<volatile int*>(y - y) = 0;
+  for (volatile bool hangs = x[0] == 2; hangs;) {}
+"""
+
+
+@pytest.fixture
+def graded(learner: Checkout, tmp_path: Path) -> Callable[..., Results]:
+    """Return a function that grades a kernel with a given body."""
+
+    def grade(body: str, *cases: float) -> Results:
+        write(learner, body)
+        tests = tmp_path / "test_week_2_day_3.py"
+        tests.write_text(TESTS.format(cases=list(cases)))
+
+        def launch(arguments: Sequence[str]) -> Launched:
+            given = [one for one in arguments if not one.endswith(tests.name)]
+            return start([*given, str(tests), "--rootdir", str(tmp_path)])
+
+        return session.grade(
+            [DAY], str(learner.starter), launch=launch, silence_limit_s=10
+        )
+
+    return grade
+
+
+def write(learner: Checkout, body: str) -> None:
+    """Give the kernel another body."""
+    path = learner.kernels / "kernels" / "matvec.h"
+    source = CppSource.parse(path.read_text())
+    (found,) = source.named(KERNEL)
+    text = source.replaced(found.body, found.end, f"{{{body}}}")
+    path.write_text(text.replace("#pragma once", '#include "kernels/todo.h"', 1))
+
+
+def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
+    address = str(Address(2, 3, task))
+    found = [one for one in results.tests.values() if one.task == address]
+    return [(one.status, one.message) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (1, "ended the Python interpreter (SIGSEGV)"),
+        (2, "did not return within 10 seconds"),
+    ],
+)
+def test_a_kernel_that_does_not_come_back_is_told_and_the_next_task_graded(
+    graded: Callable[..., Results], first: int, message: str
+) -> None:
+    results = graded(CRASHES_AT_1_AND_HANGS_AT_2, 0, first)
+
+    assert outcomes(results, task=3) == [(PASSED, ""), (CRASHED, message)]
+    assert outcomes(results, task=1) == [(PASSED, "")]
+
+
+def test_two_solutions_with_kernels_can_be_loaded_at_once(
+    graded: Callable[..., Results], learner: Checkout, tmp_path: Path
+) -> None:
+    """As in the grader, which runs known mistakes beside the learner's solution."""
+    graded(CRASHES_AT_1_AND_HANGS_AT_2, 0)
+    other = shutil.copytree(learner.starter, tmp_path / "other")
+    w = weights()
+
+    for _ in range(2):
+        for folder in (learner.starter, other):
+            solution = Solution(folder, f"loaded_{folder.name}")
+            y = solution.get(f"kernels.{KERNEL}")(mx.zeros(64), w)
+            module = sys.modules[f"{solution.package}._kernels"]
+
+            assert y.tolist() == [64.0] * 8
+            assert Path(str(module.__file__)).parent == folder
+
+
+def weights() -> Any:  # noqa: ANN401 - what has the fields of quantised weights
+    weight, scales, biases = mx.quantize(mx.ones((8, 64)))
+    return SimpleNamespace(
+        weight=weight, scales=scales, biases=biases, group_size=64, bits=4
+    )
+
+
+def test_a_compile_error_is_the_verdict_on_what_calls_a_kernel(
+    graded: Callable[..., Results],
+) -> None:
+    results = graded("return 1 ", 0)
+
+    ((status, message),) = outcomes(results, task=3)
+    assert status == WRONG
+    head, error, *code = message.splitlines()
+    assert head == "the kernels do not compile; all errors: pdm run build-ext"
+    assert error.startswith("extensions/kernels/matvec.h:")
+    assert ": error: " in error
+    assert len(code) <= 12
+    assert outcomes(results, task=1) == [(PASSED, "")]
+
+
+def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
+    task = task_at(Address(2, 3, 3))
+
+    results = graded(f'todo("{task.address}");', 0)
+
+    assert outcomes(results, task=3) == [(NOT_STARTED, task.not_started())]
+
+
+def test_without_a_compiler_kernels_count_as_not_started(
+    learner: Checkout, tmp_path: Path
+) -> None:
+    """And one line says why, on stderr."""
+    folder = learner.starter
+    for path in folder.glob("_kernels.*"):
+        path.unlink()
+    code = (
+        "from tiny_llm_course.extension import building, preparing;"
+        "from tiny_llm_course.syllabus import *;"
+        "building.find_compiler = lambda: None;"
+        "task = Task(Address(2, 3, 3), '', '', (), kernels=('matvec.h:f',));"
+        f"preparing.prepare([Day(2, 3, '', '', (task,))], {str(folder)!r})"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (tmp_path / "test_week_2_day_3.py").write_text(TESTS.format(cases=[0]))
+    results = session.grade(
+        [],
+        str(folder),
+        [str(tmp_path / "test_week_2_day_3.py"), "--rootdir", str(tmp_path)],
+    )
+
+    complaint = "the kernels cannot be compiled, so they count as not started: no C++"
+    assert ran.stderr.startswith(complaint)
+    assert len(ran.stderr.splitlines()) == 1
+    ((status, message),) = outcomes(results, task=3)
+    assert status == NOT_STARTED
+    assert message.endswith("the kernels are not compiled: run `pdm run build-ext`")

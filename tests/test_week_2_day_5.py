@@ -1,0 +1,379 @@
+"""Week 2, day 5: the product with many vectors, tiled, in C++.
+
+The chapter: book/en/week-2-day-5-tiled-product.md
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tiny_llm_course.grading.architecture import embedded
+from tiny_llm_course.grading.call import Call, dtype_name
+from tiny_llm_course.grading.exactly import assert_tuple
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal, weight
+from tiny_llm_course.oracle.kernels import panel, rounded_matmul
+from tiny_llm_course.oracle.quantize import Stored, matmul, quantised
+
+WEIGHTS = "quantize.QuantizedWeights"
+NAIVE = "kernels.matmul_naive"
+BLOCKED = "kernels.matmul_blocked"
+PACK = "kernels.pack_panel"
+INT8 = "kernels.matmul_int8"
+THREADED = "kernels.matmul_threaded"
+LINEAR = "quantize.quantized_linear"
+
+each_width = pytest.mark.parametrize("bits", [4, 8, 2])
+each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
+each_scale = pytest.mark.parametrize("scales", DTYPES, ids=dtype_name)
+each_float_rung = pytest.mark.parametrize("rung", [NAIVE, BLOCKED])
+
+SIZES = [(1, 1), (2, 7), (5, 16), (12, 17), (13, 40), (30, 70)]
+"""Tokens and outputs: around the sides of a tile, 12 x 16, and of a block."""
+
+each_size = pytest.mark.parametrize(("tokens", "outputs"), SIZES)
+
+
+@each_float_rung
+@each_dtype
+@each_width
+@each_group_size
+def test_task_1_product_agrees_with_torch(
+    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype, rung: str
+) -> None:
+    stored = quantised(weight(19, 384), group_size, bits)
+    x = normal(5, 384, dtype=dtype)
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), dtype)
+
+
+@each_float_rung
+@each_size
+def test_task_1_any_number_of_tokens_and_outputs(
+    grade: Grader, tokens: int, outputs: int, rung: str
+) -> None:
+    stored = quantised(weight(outputs, 320), 64, 4)
+    x = normal(tokens, 320)
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_float_rung
+@each_scale
+def test_task_1_scales_may_be_stored_in_half_precision(
+    grade: Grader, scales: mx.Dtype, rung: str
+) -> None:
+    """A checkpoint in bfloat16 has its scales in bfloat16, whatever x is."""
+    stored = quantised(weight(19, 256, scales), 64, 4)
+    x = normal(3, 256)
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_float_rung
+def test_task_1_product_takes_every_other_token(grade: Grader, rung: str) -> None:
+    """What a solution is handed need not be contiguous."""
+    stored = quantised(weight(19, 128), 64, 4)
+    x = normal(10, 128)[::2]
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_float_rung
+def test_task_1_half_precision_is_summed_in_float32(grade: Grader, rung: str) -> None:
+    """A thousand halves: in float16 their sum stops growing."""
+    stored = quantised(mx.abs(weight(17, 1024)) + 0.5, 64, 8)
+    x = mx.abs(normal(2, 1024, dtype=mx.float16))
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float16)
+
+
+@each_width
+@each_group_size
+@pytest.mark.parametrize("first_row", [0, 16, 3])
+def test_task_2_panel_has_its_rows_in_order(
+    grade: Grader, first_row: int, group_size: int, bits: int
+) -> None:
+    stored = _stored(32, 256, group_size, bits)
+
+    call = Call(PACK, (_weights(grade, stored), first_row))
+
+    assert_tuple(grade, call, panel(stored, first_row))
+
+
+@each_scale
+def test_task_2_panel_has_its_scales_in_float32(
+    grade: Grader, scales: mx.Dtype
+) -> None:
+    stored = _stored(16, 128, 32, 4, scales)
+
+    call = Call(PACK, (_weights(grade, stored), 0))
+
+    assert_tuple(grade, call, panel(stored, 0))
+
+
+@each_width
+@pytest.mark.parametrize(("rows", "first_row"), [(1, 0), (20, 16), (31, 16)])
+def test_task_2_last_panel_has_the_rows_that_are_left(
+    grade: Grader, rows: int, first_row: int, bits: int
+) -> None:
+    """What it has for rows that do not exist is nobody's business."""
+    stored = _stored(rows, 128, 64, bits)
+    expected = panel(stored, first_row)
+
+    call = Call(PACK, (_weights(grade, stored), first_row))
+
+    got = [np.array(part) for part in grade.run(call)]
+    wanted = [np.array(part) for part in expected.values()]
+    same = all(
+        np.array_equal(part[:, : right.shape[1]], right)
+        for part, right in zip(got, wanted, strict=True)
+    )
+    grade.assert_that(same, call, f"rows {first_row} to {rows - 1} are not as stored")
+
+
+@each_width
+@each_group_size
+@each_size
+def test_task_3_product_in_integers_is_exact(
+    grade: Grader, tokens: int, outputs: int, group_size: int, bits: int
+) -> None:
+    """These activations are whole steps, so that rounding them changes nothing."""
+    stored = _stored(outputs, 256, group_size, bits)
+    x = _whole_steps(tokens, 256, group_size)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_dtype
+@each_scale
+def test_task_3_product_has_the_dtype_of_the_activations(
+    grade: Grader, scales: mx.Dtype, dtype: mx.Dtype
+) -> None:
+    stored = _stored(19, 256, 64, 4, scales)
+    x = _whole_steps(14, 256, 64).astype(dtype)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), dtype)
+
+
+@each_width
+@pytest.mark.parametrize("sign", [1, -1])
+def test_task_3_largest_sums_fit(grade: Grader, sign: int, bits: int) -> None:
+    """All integers at their largest: a sum of two products has 17 bits."""
+    words = mx.full((17, 128 * bits // 32), 2**32 - 1, dtype=mx.uint32)
+    scales = mx.ones((17, 1))
+    stored = Stored(words, scales, -scales, 128, bits)
+    x = mx.full((13, 128), 127.0 * sign)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+def test_task_3_groups_of_zeros_contribute_nothing(grade: Grader) -> None:
+    stored = _stored(17, 256, 64, 4)
+    x = _whole_steps(3, 256, 64)
+    x[1] = 0
+    x[2, 64:128] = 0
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_dtype
+@each_width
+def test_task_3_rounding_costs_half_a_step_at_most(
+    grade: Grader, bits: int, dtype: mx.Dtype
+) -> None:
+    stored = quantised(weight(19, 256), 64, bits)
+    x = normal(14, 256, dtype=dtype)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, rounded_matmul(x, stored), dtype)
+
+
+@pytest.mark.parametrize("part", [0.6, 0.4])
+def test_task_3_rounds_to_the_nearest_step(grade: Grader, part: float) -> None:
+    """All entries a part of a step above a whole one, all weights positive."""
+    steps = mx.floor(mx.abs(normal(3, 256)) * 30) + part
+    x = mx.where(mx.arange(256) % 64 == 5, 127.0, mx.minimum(steps, 126 + part)) / 64
+    stored = quantised(mx.abs(weight(17, 256)) + 0.1, 64, 4)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, rounded_matmul(x, stored), mx.float32)
+
+
+@each_width
+@each_size
+def test_task_4_threads_compute_all_of_it(
+    grade: Grader, tokens: int, outputs: int, bits: int
+) -> None:
+    stored = _stored(outputs, 256, 64, bits)
+    x = _whole_steps(tokens, 256, 64)
+
+    call = _product(grade, THREADED, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@each_dtype
+@pytest.mark.parametrize("tokens", [37, 300])
+def test_task_4_threads_agree_on_a_large_product(
+    grade: Grader, tokens: int, dtype: mx.Dtype
+) -> None:
+    stored = _stored(475, 256, 64, 4)
+    x = _whole_steps(tokens, 256, 64).astype(dtype)
+
+    call = _product(grade, THREADED, x, stored)
+
+    grade.assert_close(call, matmul(x, stored), dtype)
+
+
+def test_task_4_threads_return_the_same_each_time(grade: Grader) -> None:
+    """Whoever is first must not matter."""
+    weights = _weights(grade, _stored(475, 256, 64, 4))
+    x = normal(50, 256)
+
+    call = Call(THREADED, (x, weights), times=20)
+
+    first, *others = grade.run(call)
+    same = all(bool(mx.array_equal(first, other)) for other in others)
+    grade.assert_that(same, call, "the same product has different results")
+
+
+@each_dtype
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("batch", [(), (1,), (2, 3), (1, 13)], ids=str)
+def test_task_5_linear_is_that_of_the_kernels(
+    grade: Grader,
+    batch: tuple[int, ...],
+    has_bias: bool,
+    dtype: mx.Dtype,
+) -> None:
+    stored = _stored(128, 128, 64, 4, dtype)
+    x = _whole_steps(13, 128, 64).astype(dtype)[: int(np.prod(batch))]
+    bias = (normal(128, dtype=dtype, name="bias"),) if has_bias else ()
+
+    call = Call(LINEAR, (x.reshape(*batch, 128), _weights(grade, stored), *bias))
+
+    right = matmul(x.reshape(*batch, 128), stored, *bias)
+    with _kernels("own"):
+        grade.assert_close(call, right, dtype)
+
+
+def test_task_5_linear_agrees_on_a_trained_layer(
+    grade: Grader,
+) -> None:
+    _, known = embedded()
+    prefix = "model.layers.2.self_attn.k_proj"
+    stored = quantised(known[f"{prefix}.weight"], 64, 4)
+    x, bias = known["model.embed_tokens.weight"][100:116][None], known[f"{prefix}.bias"]
+
+    call = Call(LINEAR, (x, _weights(grade, stored), bias))
+
+    with _kernels("own"):
+        grade.assert_close(call, rounded_matmul(x, stored, bias), mx.float32)
+
+
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_task_5_linear_never_unpacks_the_matrix(grade: Grader, tokens: int) -> None:
+    weights = _weights(grade, quantised(weight(1024, 1024), 64, 4))
+    x = normal(tokens, 1024)
+    mx.eval(x, weights.weight, weights.scales, weights.biases)
+    before = mx.get_active_memory()
+    mx.reset_peak_memory()
+
+    call = Call(LINEAR, (x, weights))
+
+    with _kernels("own"):
+        grade.run(call)
+    taken_bytes = mx.get_peak_memory() - before
+    grade.assert_that(
+        taken_bytes < 1024 * 1024 * 2,
+        call,
+        "the whole matrix was unpacked: the kernels, which are on, do not need that",
+    )
+
+
+def test_task_5_linear_without_kernels_does_not_round_to_8_bits(
+    grade: Grader,
+) -> None:
+    """Days before must not depend on whether kernels are built."""
+    stored = quantised(weight(24, 128), 64, 4)
+    x = normal(2, 3, 128)
+
+    call = Call(LINEAR, (x, _weights(grade, stored)))
+
+    with _kernels("none"):
+        grade.assert_close(call, matmul(x, stored), mx.float32)
+
+
+@contextmanager
+def _kernels(who: str) -> Iterator[None]:
+    """Say who uses the kernels, as in the environment of a terminal."""
+    with patch.dict(os.environ, {"TINY_LLM_KERNELS": who}):
+        yield
+
+
+def _weights(grade: Grader, stored: Stored) -> object:
+    """Build the solution's own `QuantizedWeights`."""
+    return grade.run(Call(WEIGHTS, stored.fields()))
+
+
+def _product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> Call:
+    """Call one rung of the ladder."""
+    return Call(rung, (x, _weights(grade, stored)))
+
+
+def _stored(
+    rows: int,
+    length: int,
+    group_size: int,
+    bits: int,
+    dtype: mx.Dtype = mx.float32,
+) -> Stored:
+    """Draw every bit of some words, and a scale and a bias for each group."""
+    rng = np.random.default_rng(bits)
+    words = rng.integers(0, 2**32, (rows, length * bits // 32), dtype=np.uint32)
+    shape = (rows, length // group_size)
+    scales = normal(*shape, dtype=dtype, scale=0.02, name="scales")
+    biases = normal(*shape, dtype=dtype, scale=0.2, name="biases")
+    return Stored(mx.array(words), scales, biases, group_size, bits)
+
+
+def _whole_steps(tokens: int, length: int, group_size: int) -> mx.array:
+    """Draw activations that 8 bits hold exactly, each group with a step of its own.
+
+    The largest of a group is 127 steps, and positive or negative. A step is a power of
+    two, so that also the half types hold all of them.
+    """
+    rng = np.random.default_rng(tokens)
+    shape = (tokens, length // group_size, group_size)
+    entries = rng.integers(-90, 91, shape)
+    largest = rng.integers(0, group_size, shape[:2])
+    signs = rng.choice([-127, 127], shape[:2])
+    np.put_along_axis(entries, largest[..., None], signs[..., None], axis=-1)
+    steps = 2.0 ** rng.integers(-7, -1, (*shape[:2], 1))
+    return mx.array((entries * steps).reshape(tokens, length).astype(np.float32))
