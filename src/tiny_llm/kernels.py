@@ -55,6 +55,7 @@ def are_on() -> bool:
     return chosen == "own"
 
 
+@functools.cache
 def _is_built() -> bool:
     """Tell whether there is a compiled module."""
     try:

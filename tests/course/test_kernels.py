@@ -16,7 +16,7 @@ PROGRAMS = sorted((ROOT / "tests" / "course" / "kernels").glob("*.cpp"))
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 
 # Loops become vectors as in the module.
-OPTIONS = ("-std=c++20", "-O2", "-ftree-vectorize", "-g", "-pthread", *WARNINGS)
+OPTIONS = ("-std=c++20", "-O1", "-ftree-vectorize", "-g", "-pthread", *WARNINGS)
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 

@@ -84,34 +84,58 @@ TINY_LLM_AVX512_VNNI inline __m512 dot_group(
   }
 }
 
-/// Compute rows, with scales and biases taken 16 groups at a time.
+/// Memory answers after some 100 ns. In that time a core reads about 2 KB of a row and
+/// of the next ones. An address behind the end of the matrix does no harm.
+constexpr int kAhead = 2048;
+
+/// Compute a row, with scales and biases taken 16 groups at a time.
+///
+/// An addition takes four cycles, so groups go into two sums by turns. Rows are not
+/// taken side by side: memory is read fastest from one end to the other.
+template <int bits, int group_size, class Scale>
+TINY_LLM_AVX512_VNNI inline float row_avx512(
+    const Int8Activations& x, const std::uint8_t* bytes, const Scale* scales,
+    const Scale* biases, int groups) {
+  constexpr int group_bytes = group_size * bits / 8;
+  const std::int8_t* q = x.q;
+  __m512 even = _mm512_setzero_ps();
+  __m512 odd = _mm512_setzero_ps();
+  for (int first = 0; first < groups; first += 16) {
+    const int count = std::min(16, groups - first);
+    const auto mask = static_cast<__mmask16>((1u << count) - 1);
+    alignas(64) float products[16];
+    _mm512_store_ps(
+        products, _mm512_mul_ps(
+                      load_floats(mask, scales + first),
+                      load_floats(mask, x.scales + first)));
+    odd = _mm512_fmadd_ps(
+        load_floats(mask, biases + first), load_floats(mask, x.sums + first), odd);
+    const auto add = [&](int group, __m512 sum) TINY_LLM_AVX512_VNNI {
+      const __m512 dots = dot_group<bits, group_size>(bytes, q);
+      _mm_prefetch(bytes + kAhead, _MM_HINT_T0);
+      bytes += group_bytes;
+      q += group_size;
+      return _mm512_fmadd_ps(dots, _mm512_set1_ps(products[group]), sum);
+    };
+    int group = 0;
+    for (; group + 2 <= count; group += 2) {
+      even = add(group, even);
+      odd = add(group + 1, odd);
+    }
+    if (group < count) even = add(group, even);
+  }
+  return _mm512_reduce_add_ps(_mm512_add_ps(even, odd));
+}
+
+/// Compute rows.
 template <int bits, int group_size, class Scale>
 TINY_LLM_AVX512_VNNI void matvec_avx512(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
-  constexpr int bytes_per_group = group_size * bits / 8;
   const int groups = w.groups();
   for (int o = rows.first; o < rows.last; ++o) {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.row(o));
-    const std::int8_t* q = x.q;
-    __m512 sum = _mm512_setzero_ps();
-    __m512 bias_sum = _mm512_setzero_ps();
-    for (int first = 0; first < groups; first += 16) {
-      const int count = std::min(16, groups - first);
-      const auto mask = static_cast<__mmask16>((1u << count) - 1);
-      const __m512 scales = load_floats(mask, w.row_scales(o) + first);
-      const __m512 biases = load_floats(mask, w.row_biases(o) + first);
-      alignas(64) float products[16];
-      _mm512_store_ps(products, scales * load_floats(mask, x.scales + first));
-      bias_sum =
-          _mm512_fmadd_ps(biases, load_floats(mask, x.sums + first), bias_sum);
-      for (int group = 0; group < count; ++group) {
-        const __m512 dots = dot_group<bits, group_size>(bytes, q);
-        sum = _mm512_fmadd_ps(dots, _mm512_set1_ps(products[group]), sum);
-        bytes += bytes_per_group;
-        q += group_size;
-      }
-    }
-    y[o] = _mm512_reduce_add_ps(sum + bias_sum);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(w.row(o));
+    y[o] = row_avx512<bits, group_size>(
+        x, bytes, w.row_scales(o), w.row_biases(o), groups);
   }
 }
 
