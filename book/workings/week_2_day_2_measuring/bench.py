@@ -27,7 +27,10 @@ def tables() -> dict[str, Table]:
         return {name: [] for name in names}
     kept: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return {
-        "bench": [[name, str(kept[key])] for key, name in _ABOUT.items()],
+        "bench": [
+            *([name, str(kept[key])] for key, name in _ABOUT.items()),
+            ["command", f"`{kept['command']}`"],
+        ],
         "speeds-large": speeds(kept["rows"], QWEN2_0_5B),
         "speeds-embedded": speeds(kept["rows"], EMBEDDED_MODEL),
         "promises": [_promise(one) for one in kept["promises"]],
@@ -37,7 +40,6 @@ def tables() -> dict[str, Table]:
 _ABOUT = {
     "machine": "machine",
     "date": "date",
-    "command": "command",
     "read_bandwidth_gb_per_s": "reads, GB/s, at best",
     "median_read_bandwidth_gb_per_s": "reads, GB/s, in the median",
     "float32_gflop_per_s": "multiplies float32, GFLOP/s",
