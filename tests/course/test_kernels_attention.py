@@ -1,4 +1,4 @@
-"""The kernels of attention of the reference, compiled by themselves, with sanitizers."""
+"""The kernels of attention, compiled by themselves, with sanitizers."""
 
 import os
 import shutil
