@@ -1,5 +1,6 @@
 """Products, bytes, loads and registers."""
 
+import itertools
 from typing import Any
 
 TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
@@ -49,6 +50,6 @@ def ladder() -> dict[str, Any]:
     operations = work()["giga_operations"]
     rates = {f"{one}_rate": operations / ms * 1e3 for one, ms in MEASURED_MS.items()}
     times = list(MEASURED_MS.values())
-    factors = [before / after for before, after in zip(times, times[1:], strict=False)]
+    factors = [before / after for before, after in itertools.pairwise(times)]
     named = dict(zip(("blocking", "tiling", "threading"), factors, strict=True))
     return MEASURED_MS | rates | named | {"all": times[0] / times[-1]}

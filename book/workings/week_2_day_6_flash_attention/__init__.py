@@ -1,0 +1,27 @@
+"""Week 2, day 6: a softmax that is corrected on the way, tiles, and pieces."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.book.drawing import style
+
+from .by_hand import in_pieces, one_by_one
+from .counting import sizes, tiles
+from .pictures import draw_pieces, draw_tiles
+
+
+def numbers() -> dict[str, Any]:
+    """Return the numbers of the text."""
+    return {
+        "steps": one_by_one(),
+        "pieces": in_pieces(),
+        "sizes": sizes(),
+        "tiles": tiles(),
+    }
+
+
+def drawings() -> dict[str, Figure]:
+    """Draw the tiles of a prompt, and the pieces of a cache."""
+    with style():
+        return {"tiles": draw_tiles(), "pieces": draw_pieces()}
