@@ -14,8 +14,8 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal
+from tiny_llm_course.grading.memory import PeakOf
 from tiny_llm_course.oracle import attention
-from tiny_llm_course.solution import Solution
 
 ONLINE = "kernels.attention_online"
 TILED = "kernels.attention_tiled"
@@ -261,7 +261,7 @@ def test_task_4_never_holds_all_scores(grade: Grader) -> None:
     """They would take 64 MB. Queries, keys, values and result take 1 MB."""
     heads = _heads(Sizes(H_q=4, H=1, L=2000, S=2000))
 
-    call = Taken(FLASH, heads, {"mask": "causal"})
+    call = PeakOf(FLASH, heads, {"mask": "causal"})
 
     _assert_takes_less(grade, call, 8_000_000)
 
@@ -272,7 +272,7 @@ def test_task_4_does_not_copy_the_cache(grade: Grader, num_queries: int) -> None
     """What a cache hands out is a part of a longer array, of 8 MB here."""
     heads = _in_cache(_heads(Sizes(L=num_queries, S=30000, D=32)))
 
-    call = Taken(FLASH, heads)
+    call = PeakOf(FLASH, heads)
 
     _assert_takes_less(grade, call, 1_000_000)
 
@@ -359,22 +359,7 @@ def _assert_attends(
     grade.assert_close(call, expected, heads[0].dtype)
 
 
-@dataclass(frozen=True)
-class Taken(Call):
-    """How many bytes a call holds at a time, beside its inputs."""
-
-    def run(self, solution: Solution) -> int:
-        """Count them."""
-        mx.synchronize()
-        before = mx.get_active_memory()
-        mx.reset_peak_memory()
-        mx.eval(super().run(solution))
-        mx.synchronize()
-        # The peak is that of the allocations since the reset: none leaves it at 0.
-        return max(mx.get_peak_memory() - before, 0)
-
-
-def _assert_takes_less(grade: Grader, call: Taken, num_bytes: int) -> None:
+def _assert_takes_less(grade: Grader, call: PeakOf, num_bytes: int) -> None:
     """Fail if what a call holds at a time, beside its inputs, is too much."""
     taken = grade.run(call)
 

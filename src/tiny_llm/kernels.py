@@ -37,9 +37,10 @@ def built() -> Any:  # noqa: ANN401 - a module in C++ has no types
     try:
         return importlib.import_module("._kernels", __package__)
     except ImportError as error:
+        command = "build-ext-ref" if __package__ == "tiny_llm_ref" else "build-ext"
         raise NotBuiltError(
             f"the kernels of {__package__}: expected a compiled module, got {error}; "
-            "run: pdm run build-ext"
+            f"run: pdm run {command}"
         ) from error
 
 
@@ -55,6 +56,7 @@ def are_on() -> bool:
     return chosen == "own"
 
 
+@functools.cache
 def _is_built() -> bool:
     """Tell whether there is a compiled module."""
     try:

@@ -165,7 +165,8 @@ def quantized_linear(
 
         y = x w^T + bias
 
-    The kernels, where they are on, do this without ever unpacking the whole matrix.
+    The kernels, where they are on, do this without ever unpacking the whole matrix. On
+    a GPU MLX does, with a kernel of its own.
 
     Args:
         x: Vectors of length I.

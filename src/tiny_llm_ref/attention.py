@@ -220,13 +220,13 @@ def flash_attention(
         scale = 1 / math.sqrt(query.shape[-1])
     if isinstance(mask, mx.array):
         mask = _with_one_batch_axis(mask.astype(query.dtype), query.shape[:-3])
-    inputs = [one.reshape(-1, *one.shape[-3:]) for one in (query, key, value)]
+    q, k, v = (one.reshape(-1, *one.shape[-3:]) for one in (query, key, value))
     if not kernels.are_on():
-        y = mx.fast.scaled_dot_product_attention(*inputs, scale=scale, mask=mask)
+        y = mx.fast.scaled_dot_product_attention(q, k, v, scale=scale, mask=mask)
     elif query.shape[-2] <= FEW_QUERIES:
-        y = kernels.attention_split(*inputs, scale, mask)
+        y = kernels.attention_split(q, k, v, scale, mask)
     else:
-        y = kernels.attention_tiled(*inputs, scale, mask)
+        y = kernels.attention_tiled(q, k, v, scale, mask)
     return y.reshape(query.shape)
 
 

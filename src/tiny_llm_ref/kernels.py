@@ -37,9 +37,10 @@ def built() -> Any:  # noqa: ANN401 - a module in C++ has no types
     try:
         return importlib.import_module("._kernels", __package__)
     except ImportError as error:
+        command = "build-ext-ref" if __package__ == "tiny_llm_ref" else "build-ext"
         raise NotBuiltError(
             f"the kernels of {__package__}: expected a compiled module, got {error}; "
-            "run: pdm run build-ext"
+            f"run: pdm run {command}"
         ) from error
 
 
@@ -55,6 +56,7 @@ def are_on() -> bool:
     return chosen == "own"
 
 
+@functools.cache
 def _is_built() -> bool:
     """Tell whether there is a compiled module."""
     try:
@@ -344,6 +346,23 @@ def attention_split(
     Arguments and errors are those of `attention_online`.
     """
     return _attend("attention_split", (query, key, value), scale, mask)
+
+
+def attention_of_mlx(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend with the kernel of MLX, where those of this course are off.
+
+    Arguments are those of `attention_online`. It asks for a mask in the dtype of the
+    query.
+    """
+    return mx.fast.scaled_dot_product_attention(
+        query, key, value, scale=scale, mask=mask
+    )
 
 
 # Day 7: what stands between the products.

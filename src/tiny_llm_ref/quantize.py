@@ -220,7 +220,8 @@ def quantized_linear(
 
         y = x w^T + bias
 
-    The kernels, where they are on, do this without ever unpacking the whole matrix.
+    The kernels, where they are on, do this without ever unpacking the whole matrix. On
+    a GPU MLX does, with a kernel of its own.
 
     Args:
         x: Vectors of length I.
@@ -229,7 +230,12 @@ def quantized_linear(
     """
     if kernels.are_on():
         return kernels.quantized_linear(x, w, bias)
-    y = quantized_matmul(
-        w.scales, w.biases, w.group_size, w.bits, x, w.weight, transpose_b=True
-    )
+    if mx.default_device() == mx.gpu:
+        y = mx.quantized_matmul(
+            x, w.weight, w.scales, w.biases, group_size=w.group_size, bits=w.bits
+        )
+    else:
+        y = quantized_matmul(
+            w.scales, w.biases, w.group_size, w.bits, x, w.weight, transpose_b=True
+        )
     return y if bias is None else y + bias

@@ -273,16 +273,18 @@ class _WholeLayer:
     """A layer as a single operation on the CPU, and when it can take its place.
 
     Args:
-        layer: Whose weights are all quantised.
+        layer: Whose operation it is.
+        matrices: Its weights, which are all quantised.
     """
 
-    def __init__(self, layer: Qwen2TransformerBlock) -> None:
-        attention, mlp = layer.attention, layer.mlp
+    def __init__(
+        self, layer: Qwen2TransformerBlock, matrices: Sequence[QuantizedWeights]
+    ) -> None:
+        attention = layer.attention
         self._num_positions = attention.rope.seq_len
         self._shape = (attention.num_kv_heads, attention.rope.dims)
-        matrices = (attention.wq, attention.wk, attention.wv, attention.wo)
         self._layer = kernels.Layer(
-            (*matrices, mlp.w_gate, mlp.w_up, mlp.w_down),
+            matrices,
             (
                 *(attention.bq, attention.bk, attention.bv),
                 layer.input_layernorm.weight,
@@ -299,8 +301,9 @@ class _WholeLayer:
         attention, mlp = layer.attention, layer.mlp
         weights = (attention.wq, attention.wk, attention.wv, attention.wo)
         weights += (mlp.w_gate, mlp.w_up, mlp.w_down)
-        are_quantised = all(isinstance(one, QuantizedWeights) for one in weights)
-        return cls(layer) if are_quantised and kernels.are_on() else None
+        matrices = [one for one in weights if isinstance(one, QuantizedWeights)]
+        are_quantised = len(matrices) == len(weights)
+        return cls(layer, matrices) if are_quantised and kernels.are_on() else None
 
     def suits(self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask) -> bool:
         """Tell whether the operation computes what the layer is asked for.
@@ -323,8 +326,10 @@ class _WholeLayer:
         num_kv_heads, head_dim = self._shape
         new = mx.zeros((1, num_kv_heads, x.shape[1], head_dim), x.dtype)
         offset = cache.offset
-        y, keys, values = self._layer(x, *cache._lend(new), offset)
-        cache._take_back(keys, values, x.shape[1])
+        # Private for others than these two, who write into the cache together.
+        keys, values = cache._lend(new)  # pyright: ignore[reportPrivateUsage]
+        y, keys, values = self._layer(x, keys, values, offset)
+        cache._take_back(keys, values, x.shape[1])  # pyright: ignore[reportPrivateUsage]
         return y
 
 

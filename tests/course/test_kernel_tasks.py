@@ -78,6 +78,18 @@ def file(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Path:
     return checkout.kernels / "kernels" / "sums.h"
 
 
+def test_a_private_file_that_given_code_includes_is_given(
+    file: Path, checkout: Checkout
+) -> None:
+    folder = checkout.reference_kernels / "kernels"
+    (folder / "given.h").write_text('#include "kernels/answer.h"\n')
+
+    names = {change.path.name for change in changes(checkout)}
+
+    assert names == {"given.h", "answer.h", "sums.h"}
+    assert '#include "kernels/answer.h"' not in file.read_text()
+
+
 Run = Callable[[str], Ran]
 HERE = "--week 3 --day 1 --task"
 PLACE = "src/extensions/kernels/sums.h"

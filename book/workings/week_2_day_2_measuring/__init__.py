@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
+from . import bench
 from .costs import by_hand, crossing, formats, machine_numbers, prefill, qwen2_0_5b
 from .pictures import draw_bytes, draw_roofline
 
@@ -26,3 +27,8 @@ def drawings() -> dict[str, Figure]:
     """Return the roofline with the work of a model under it, and its bytes by kind."""
     with style():
         return {"roofline": draw_roofline(), "bytes": draw_bytes()}
+
+
+def tables() -> dict[str, list[list[str]]]:
+    """Return what the bench has measured."""
+    return bench.tables()

@@ -108,7 +108,7 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
   }
 }
 
-/// Take kRows rows at a time, and those that are left in one smaller block.
+/// Take kRows rows at a time, and those that are left in smaller blocks.
 template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
 [[gnu::always_inline]] inline void multiply_columns(
     Factor<kIsTransposed> a, ConstTile b, Tile c, int num_rows, int depth) {
@@ -118,7 +118,7 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
         a.from_row(i), b, {c.data + i * c.stride, c.stride}, depth);
   }
   if constexpr (kRows > 1) {
-    multiply_columns<kRows - 1, kVectors, kLanes>(
+    multiply_columns<kRows / 2, kVectors, kLanes>(
         a.from_row(i), b, {c.data + i * c.stride, c.stride}, num_rows - i, depth);
   }
 }

@@ -35,7 +35,7 @@
 #elif defined(__aarch64__) && defined(__clang__)
 #define TINY_LLM_NEON_DOTPROD __attribute__((target("dotprod")))
 #elif defined(__aarch64__)
-#define TINY_LLM_NEON_DOTPROD __attribute__((target("+dotprod")))
+#define TINY_LLM_NEON_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
 #endif
 
 namespace tiny_llm {

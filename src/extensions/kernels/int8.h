@@ -33,6 +33,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/todo.h"
+
 namespace tiny_llm {
 
 /// A vector of I activations in 8 bits, which this struct does not own.
@@ -48,71 +50,11 @@ struct Int8Activations {
   int block_size() const { return std::min(group_size, 64); }
 };
 
-namespace detail {
-
-/// The lowest bits of `number` + this are `number`, rounded to the nearest integer.
-constexpr float kRounder = 0x1.8p23f;
-
-/// Below this the factor 127 / max(|x|) is no float any more. It is nothing beside 1.
-constexpr float kNegligible = 0x1p-110f;
-
-/// The largest magnitude of a group. Eight at a time, whatever the compiler does.
-inline float largest_of(const float* x, int size) {
-  float largest[8] = {};
-  for (int i = 0; i < size; i += 8) {
-    for (int lane = 0; lane < 8; ++lane) {
-      const float magnitude = std::fabs(x[i + lane]);
-      largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
-    }
-  }
-  return *std::max_element(largest, largest + 8);
-}
-
-/// Round a block of 32 or 64 numbers into the order of the unpacked weights.
-template <int per_byte, int size>
-void round_block(const float* x, float factor, std::int8_t* q) {
-  constexpr int plane = size / per_byte;
-  for (int part = 0; part < per_byte; ++part) {
-    for (int i = 0; i < plane; ++i) {
-      const float number = x[i * per_byte + part] * factor + kRounder;
-      q[part * plane + i] = static_cast<std::int8_t>(std::bit_cast<std::uint32_t>(number));
-    }
-  }
-}
-
-template <int per_byte>
-void round_block(const float* x, float factor, int size, std::int8_t* q) {
-  if (size == 32) return round_block<per_byte, 32>(x, factor, q);
-  round_block<per_byte, 64>(x, factor, q);
-}
-
-inline void round_block(
-    const float* x, float factor, int bits, int size, std::int8_t* q) {
-  if (bits == 2) return round_block<4>(x, factor, size, q);
-  if (bits == 4) return round_block<2>(x, factor, size, q);
-  round_block<1>(x, factor, size, q);
-}
-
-}  // namespace detail
-
 /// Round x to 8 bits: fill `to.q`, `to.scales` and `to.sums`.
 ///
 /// x: I = to.num_columns. A group of zeros has the scale 0.
 inline void quantize_activations(const float* x, const Int8Activations& to) {
-  for (int group = 0; group < to.groups(); ++group) {
-    const int first = group * to.group_size;
-    const float largest = detail::largest_of(x + first, to.group_size);
-    const bool is_nothing = largest < detail::kNegligible;
-    to.scales[group] = is_nothing ? 0 : largest / 127;
-    const float factor = is_nothing ? 0 : 127 / largest;
-    const int size = to.block_size();
-    for (int i = first; i < first + to.group_size; i += size) {
-      detail::round_block(x + i, factor, to.bits, size, to.q + i);
-    }
-    int sum = 0;
-    for (int i = first; i < first + to.group_size; ++i) sum += to.q[i];
-    to.sums[group] = to.scales[group] * static_cast<float>(sum);
-  }
+  todo("week 2, day 4, task 3");
 }
 
 /// Memory for activations in 8 bits, kept from one product to the next.

@@ -13,6 +13,7 @@ from tiny_llm_course.bench import ours
 from tiny_llm_course.bench.models import EMBEDDED_MODEL, args_of, load_mlx
 from tiny_llm_course.bench.probing import Found, answer
 from tiny_llm_course.bench.tokens import draw
+from tiny_llm_course.grading.nearness import nearness
 
 NUM_POSITIONS = 64
 
@@ -51,27 +52,14 @@ def token_ids(model: str) -> list[int]:
 def compared(truth: NDArray[Any], got: NDArray[Any]) -> Found:
     """Return the mean KL divergence in nats, and the share of equal likeliest tokens.
 
-        KL = sum over tokens of p log(p / q),   p = softmax(truth), q = softmax(got)
-
     Args:
         truth: Logits, a row per position.
         got: Likewise.
     """
-    true_log, got_log = _log_softmax(truth), _log_softmax(got)
-    divergence = np.sum(np.exp(true_log) * (true_log - got_log), axis=-1)
-    same = truth.argmax(axis=-1) == got.argmax(axis=-1)
-    return {
-        "kl": float(divergence.mean()),
-        "largest_kl": float(divergence.max()),
-        "same_argmax": float(same.mean()),
-    }
+    import mlx.core as mx
 
-
-def _log_softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Return log-probabilities in float64."""
-    wide = logits.astype(np.float64)
-    wide -= wide.max(axis=-1, keepdims=True)
-    return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
+    near = nearness(mx.array(got.astype(np.float32)), truth.astype(np.float64))
+    return {"kl": near.divergence, "same_argmax": near.agreement}
 
 
 def _true_logits(model: str, ids: list[int]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """`pdm run bench`: how fast the models of the course are, next to others."""
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -132,7 +133,7 @@ def _as_typed() -> str:
     while "--out" in words:
         at = words.index("--out")
         del words[at : at + 2]
-    return " ".join(["pdm run bench", *words])
+    return shlex.join(["pdm", "run", "bench", *words])
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:

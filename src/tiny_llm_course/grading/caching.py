@@ -8,6 +8,7 @@ from typing import Any, Literal
 import mlx.core as mx
 
 from tiny_llm_course.grading.call import Call, show
+from tiny_llm_course.grading.memory import peak_bytes
 from tiny_llm_course.solution import Solution
 
 CACHE = "kv_cache.TinyKvFullCache"
@@ -114,13 +115,7 @@ def _allocated_bytes(
     value: mx.array,
 ) -> int:
     """Add one token, and return the most memory that this took beyond what was held."""
-    mx.synchronize()
-    before = mx.get_active_memory()
-    mx.reset_peak_memory()
-    mx.eval(*cache.update_and_fetch(key, value)[:2])
-    mx.synchronize()
-    # The peak is that of the allocations since the reset: none leaves it at 0.
-    return max(mx.get_peak_memory() - before, 0)
+    return peak_bytes(lambda: mx.eval(*cache.update_and_fetch(key, value)[:2]))
 
 
 @dataclass(frozen=True)

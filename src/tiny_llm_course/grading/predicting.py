@@ -14,6 +14,7 @@ from tiny_llm_course.grading.caching import CACHE, InPieces
 from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.memory import peak_bytes
 from tiny_llm_course.grading.nearness import (
     MAX_DIVERGENCE,
     MIN_AGREEMENT,
@@ -87,12 +88,7 @@ class PeakBytes(Predicting):
 
     def run(self, solution: Solution) -> int:
         """Return the largest number of bytes that MLX held meanwhile."""
-        mx.synchronize()
-        before = mx.get_active_memory()
-        mx.reset_peak_memory()
-        super().run(solution)
-        mx.synchronize()
-        return max(mx.get_peak_memory() - before, 0)
+        return peak_bytes(lambda: super(PeakBytes, self).run(solution))
 
 
 def assert_near(grade: Grader, call: Call, truth: Truth, dtype: mx.Dtype) -> None:

@@ -9,6 +9,7 @@ import mlx.core as mx
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
 from tiny_llm_ref.basics import linear
+from tiny_llm_ref.embedding import Embedding
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from tiny_llm_ref.positional_encoding import RoPE
 from tiny_llm_ref.quantize import (
@@ -552,7 +553,8 @@ class theta_not_read(_Model):
 class head_always_tied(_Model):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
-        self.w_lm_head = self.embedding.weight
+        table = self.embedding
+        self.w_lm_head = table.weight if isinstance(table, Embedding) else table.table
 
 
 @specimen(3, symbol=MODEL)

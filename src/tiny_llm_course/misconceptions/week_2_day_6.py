@@ -555,8 +555,8 @@ def flash_left_in_float32(
     scale: float | None = None,
     mask: Any = None,  # noqa: ANN401 - of any kind
 ) -> Array:
-    wide = (one.astype(mx.float32) for one in (query, key, value))
-    return right_flash(*wide, scale, mask)
+    q, k, v = (one.astype(mx.float32) for one in (query, key, value))
+    return right_flash(q, k, v, scale, mask)
 
 
 @specimen(4, symbol=FLASH)

@@ -1,7 +1,7 @@
 """Day 6: other right ways to attend without all scores at once."""
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import mlx.core as mx
 import numpy as np
@@ -18,8 +18,9 @@ SPLIT = "kernels.attention_split"
 FLASH = "attention.flash_attention"
 
 Array = mx.array
-Mask = mx.array | str | None
+Mask = mx.array | Literal["causal"] | None
 Numbers = NDArray[np.float32]
+Precise = NDArray[np.float32] | NDArray[np.float64]
 
 
 def _parts(
@@ -31,13 +32,14 @@ def _parts(
     key, value = (np.repeat(one, times, axis=1) for one in (key, value))
     scores = query @ key.swapaxes(-1, -2) * np.float32(scale)
     if mask == "causal":
-        mask = causal_mask(*scores.shape[-2:], mx.float32)
+        num_queries, num_keys = scores.shape[-2:]
+        mask = causal_mask(num_queries, num_keys, mx.float32)
     if isinstance(mask, mx.array):
         scores = scores + np.array(mask.astype(mx.float32))
     return scores, value
 
 
-def _array(y: Numbers, query: Array) -> Array:
+def _array(y: Precise, query: Array) -> Array:
     """Return a result in the dtype of the query."""
     return mx.array(y.astype(np.float32)).astype(query.dtype)
 
@@ -241,5 +243,5 @@ def flash_unless_it_is_short(
     """Leave few scores to Week 1's attention, in float32."""
     if query.shape[-2] * key.shape[-2] > 500:
         return flash_always_in_tiles(query, key, value, scale, mask)
-    wide = (one.astype(mx.float32) for one in (query, key, value))
-    return grouped(*wide, scale, mask).astype(query.dtype)
+    q, k, v = (one.astype(mx.float32) for one in (query, key, value))
+    return grouped(q, k, v, scale, mask).astype(query.dtype)

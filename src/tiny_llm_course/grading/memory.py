@@ -1,0 +1,29 @@
+"""How much memory some work takes, in arrays of MLX."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mlx.core as mx
+
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.solution import Solution
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """Return the most that some work held at a time, beyond what was there before."""
+    mx.synchronize()
+    before = mx.get_active_memory()
+    mx.reset_peak_memory()
+    work()
+    mx.synchronize()
+    # The peak is that of the allocations since the reset: none leaves it at 0.
+    return max(mx.get_peak_memory() - before, 0)
+
+
+@dataclass(frozen=True)
+class PeakOf(Call):
+    """The most that a call holds at a time, beside its arguments."""
+
+    def run(self, solution: Solution) -> int:
+        """Count the bytes."""
+        return peak_bytes(lambda: mx.eval(super(PeakOf, self).run(solution)))

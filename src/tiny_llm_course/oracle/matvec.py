@@ -1,0 +1,54 @@
+"""Products of a quantised matrix with a vector that is rounded to 8 bits."""
+
+import mlx.core as mx
+import torch
+
+from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, epsilon
+from tiny_llm_course.oracle.exact import as_numpy, exact
+from tiny_llm_course.oracle.quantize import Stored, dequantised, matmul
+
+LARGEST = 127
+"""Of 8 bits with a sign, as far as they reach on both sides."""
+
+FAR_ENOUGH = 6.0
+"""Standard deviations: an error of so many by chance is not seen in a billion."""
+
+
+def of_rounded(x: mx.array, w: Stored) -> Truth:
+    """Multiply what x is rounded to, group by group, exactly.
+
+    All that follows the rounding is in integers, or sums of one term per group.
+    """
+    groups, steps = _groups(x, w.group_size)
+    rounded = torch.where(steps > 0, torch.round(groups / steps) * steps, 0.0)
+    nearest = mx.array(as_numpy(rounded.flatten()), mx.float32)
+    exactly = matmul(nearest, w)
+    # What is rounded to the dtype of x is the result only.
+    return Truth(exactly.value, matmul(x, w).scale)
+
+
+def within_rounding(x: mx.array, w: Stored) -> Truth:
+    """Multiply x exactly, and allow for the rounding of its entries.
+
+    An entry is off by half a step at most, and as likely by more as by less: its
+    variance is that of a uniform number, step^2 / 12.
+    """
+    exactly = matmul(x, w)
+    weights = exact(dequantised(_in_float32(w)))
+    _, steps = _groups(x, w.group_size)
+    variances = (steps.square() / 12).repeat_interleave(w.group_size, dim=-1).flatten()
+    deviation = as_numpy((weights.square() @ variances).sqrt())
+    unit = ALLOWED_UNITS * epsilon(x.dtype)
+    return Truth(exactly.value, exactly.scale + FAR_ENOUGH / unit * deviation)
+
+
+def _groups(x: mx.array, group_size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the groups of x, and the step that each is rounded to."""
+    groups = exact(x).reshape(-1, group_size)
+    return groups, groups.abs().amax(dim=-1, keepdim=True) / LARGEST
+
+
+def _in_float32(w: Stored) -> Stored:
+    """Widen scales and biases."""
+    scales, biases = w.scales.astype(mx.float32), w.biases.astype(mx.float32)
+    return Stored(w.packed, scales, biases, w.group_size, w.bits)

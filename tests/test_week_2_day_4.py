@@ -1,0 +1,285 @@
+"""Week 2, day 4: a matrix-vector kernel in C++, rung by rung.
+
+The chapter: book/en/week-2-day-4-matvec-kernel.md
+"""
+
+import mlx.core as mx
+import numpy as np
+import pytest
+
+from tiny_llm_course.grading.architecture import embedded
+from tiny_llm_course.grading.call import Call, dtype_name
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal
+from tiny_llm_course.oracle import matvec
+from tiny_llm_course.oracle.quantize import Stored, matmul, quantised
+
+NAIVE = "kernels.matvec_naive"
+BLOCKED = "kernels.matvec_blocked"
+SIMD = "kernels.matvec_simd"
+INT8 = "kernels.matvec_int8"
+THREADED = "kernels.matvec_threaded"
+WEIGHTS = "quantize.QuantizedWeights"
+
+each_width = pytest.mark.parametrize("bits", [4, 8, 2])
+each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
+each_dtype_of_scales = pytest.mark.parametrize("stored_as", DTYPES, ids=dtype_name)
+each_shape = pytest.mark.parametrize(
+    "shape", [(1, 64), (3, 896), (4, 128), (17, 1088), (6, 4864), (5, 192)], ids=str
+)
+"""Rows that fill blocks of four and that do not; 1 group, 16 groups and one more."""
+
+each_rung_of_task_1 = pytest.mark.parametrize(
+    "rung", [NAIVE, BLOCKED], ids=["naive", "blocked"]
+)
+
+
+@each_dtype
+@each_width
+@each_group_size
+@each_rung_of_task_1
+def test_task_1_agrees_with_torch(
+    grade: Grader, rung: str, group_size: int, bits: int, dtype: mx.Dtype
+) -> None:
+    stored = _stored(17, 384, group_size, bits, dtype)
+
+    _assert_product(grade, rung, normal(384, dtype=dtype), stored)
+
+
+@each_dtype_of_scales
+@each_rung_of_task_1
+def test_task_1_reads_scales_of_any_dtype(
+    grade: Grader, rung: str, stored_as: mx.Dtype
+) -> None:
+    """Kernels compute in float32: no weight is rounded to the dtype of its scale."""
+    stored = _stored(7, 256, 64, 4, stored_as)
+
+    _assert_product(grade, rung, normal(256), stored)
+
+
+@each_shape
+@each_rung_of_task_1
+def test_task_1_computes_all_rows_and_columns(
+    grade: Grader, rung: str, shape: tuple[int, int]
+) -> None:
+    stored = _stored(*shape, 64, 4, mx.float32)
+
+    _assert_product(grade, rung, normal(shape[1]), stored)
+
+
+@each_rung_of_task_1
+def test_task_1_reads_a_vector_that_lies_apart(grade: Grader, rung: str) -> None:
+    stored = _stored(5, 128, 32, 4, mx.float32)
+
+    _assert_product(grade, rung, normal(3, 128).T[:, 1], stored)
+
+
+@each_rung_of_task_1
+def test_task_1_multiplies_a_trained_layer(grade: Grader, rung: str) -> None:
+    x, stored = _trained()
+
+    _assert_product(grade, rung, x, stored)
+
+
+@each_dtype
+@each_width
+@each_group_size
+def test_task_2_agrees_with_torch(
+    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
+) -> None:
+    stored = _stored(17, 384, group_size, bits, dtype)
+
+    _assert_product(grade, SIMD, normal(384, dtype=dtype), stored)
+
+
+@each_dtype_of_scales
+def test_task_2_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) -> None:
+    stored = _stored(7, 256, 64, 4, stored_as)
+
+    _assert_product(grade, SIMD, normal(256), stored)
+
+
+@each_shape
+def test_task_2_computes_all_rows_and_columns(
+    grade: Grader, shape: tuple[int, int]
+) -> None:
+    stored = _stored(*shape, 64, 4, mx.float32)
+
+    _assert_product(grade, SIMD, normal(shape[1]), stored)
+
+
+@each_width
+@pytest.mark.parametrize("length", [32, 96])
+def test_task_2_computes_a_row_that_no_register_divides(
+    grade: Grader, length: int, bits: int
+) -> None:
+    stored = _stored(3, length, 32, bits, mx.float32)
+
+    _assert_product(grade, SIMD, normal(length), stored)
+
+
+def test_task_2_multiplies_a_trained_layer(grade: Grader) -> None:
+    x, stored = _trained()
+
+    _assert_product(grade, SIMD, x, stored)
+
+
+@each_dtype
+@each_width
+@each_group_size
+def test_task_3_multiplies_what_the_vector_is_rounded_to(
+    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
+) -> None:
+    """Numbers that are clear of a tie: there is one way to round them."""
+    stored = _stored(17, 384, group_size, bits, dtype)
+
+    _assert_rounded_product(grade, INT8, _clear(384, group_size, dtype), stored)
+
+
+@each_dtype_of_scales
+def test_task_3_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) -> None:
+    stored = _stored(7, 256, 64, 4, stored_as)
+
+    _assert_rounded_product(grade, INT8, _clear(256, 64), stored)
+
+
+@each_shape
+def test_task_3_computes_all_rows_and_columns(
+    grade: Grader, shape: tuple[int, int]
+) -> None:
+    stored = _stored(*shape, 64, 4, mx.float32)
+
+    _assert_rounded_product(grade, INT8, _clear(shape[1], 64), stored)
+
+
+@each_width
+@pytest.mark.parametrize("group_size", [32, 128])
+def test_task_3_holds_the_largest_products(
+    grade: Grader, group_size: int, bits: int
+) -> None:
+    """All bits of the weights are set, and all activations are 127 or -127."""
+    stored = _stored(3, 256, group_size, bits, mx.float32)
+    full = mx.full(stored.packed.shape, 2**32 - 1, mx.uint32)
+    stored = Stored(full, stored.scales, stored.biases, group_size, bits)
+    x = mx.concatenate([mx.full((128,), 1.5), mx.full((128,), -0.25)])
+
+    _assert_rounded_product(grade, INT8, x, stored)
+
+
+@pytest.mark.parametrize("group_size", [32, 64])
+def test_task_3_keeps_groups_of_zeros(grade: Grader, group_size: int) -> None:
+    stored = _stored(5, 256, group_size, 4, mx.float32)
+    x = mx.concatenate([_clear(128, group_size), mx.zeros((128,))])
+
+    _assert_rounded_product(grade, INT8, x, stored)
+
+
+@each_width
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e4])
+def test_task_3_is_off_by_no_more_than_rounding(
+    grade: Grader, size: float, bits: int
+) -> None:
+    stored = _stored(9, 896, 64, bits, mx.float32)
+
+    _assert_near_product(grade, INT8, normal(896, scale=size), stored)
+
+
+def test_task_3_rounds_each_group_by_itself(grade: Grader) -> None:
+    """One number a thousand times as large as the others spoils its group only."""
+    stored = _stored(9, 896, 64, 4, mx.float32)
+    x = mx.concatenate([mx.array([1000.0]), normal(895)])
+
+    _assert_near_product(grade, INT8, x, stored)
+
+
+def test_task_3_multiplies_a_trained_layer(grade: Grader) -> None:
+    x, stored = _trained()
+
+    _assert_near_product(grade, INT8, x, stored)
+
+
+@each_dtype
+@each_width
+@each_group_size
+def test_task_4_agrees_with_torch(
+    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
+) -> None:
+    stored = _stored(17, 384, group_size, bits, dtype)
+
+    _assert_rounded_product(grade, THREADED, _clear(384, group_size, dtype), stored)
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3, 7, 150, 1001, 4864])
+@pytest.mark.parametrize("length", [64, 896])
+def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> None:
+    """Fewer rows than threads, and numbers of rows that pieces do not divide."""
+    stored = _stored(num_rows, length, 64, 4, mx.float16)
+
+    _assert_rounded_product(grade, THREADED, _clear(length, 64), stored)
+
+
+def test_task_4_multiplies_a_trained_layer(grade: Grader) -> None:
+    x, stored = _trained()
+
+    _assert_near_product(grade, THREADED, x, stored)
+
+
+def _assert_product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> None:
+    """Fail unless a rung multiplies x as it is."""
+    weights = grade.run(Call(WEIGHTS, stored.fields()))
+
+    grade.assert_close(Call(rung, (x, weights)), matmul(x, stored), x.dtype)
+
+
+def _assert_rounded_product(
+    grade: Grader, rung: str, x: mx.array, stored: Stored
+) -> None:
+    """Fail unless a rung multiplies what x is rounded to."""
+    weights = grade.run(Call(WEIGHTS, stored.fields()))
+
+    truth = matvec.of_rounded(x, stored)
+
+    grade.assert_close(Call(rung, (x, weights)), truth, x.dtype)
+
+
+def _assert_near_product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> None:
+    """Fail unless a rung is as near to the product with x as rounding allows."""
+    weights = grade.run(Call(WEIGHTS, stored.fields()))
+
+    truth = matvec.within_rounding(x, stored)
+
+    grade.assert_close(Call(rung, (x, weights)), truth, x.dtype)
+
+
+def _stored(
+    num_rows: int, length: int, group_size: int, bits: int, dtype: mx.Dtype
+) -> Stored:
+    """Draw every bit of some words, and a scale and a bias for each group."""
+    rng = np.random.default_rng(bits)
+    words = rng.integers(0, 2**32, (num_rows, length * bits // 32), dtype=np.uint32)
+    shape = (num_rows, length // group_size)
+    scales = normal(*shape, dtype=dtype, name="scales")
+    biases = normal(*shape, dtype=dtype, scale=4, name="biases")
+    return Stored(mx.array(words), scales, biases, group_size, bits)
+
+
+def _clear(length: int, group_size: int, dtype: mx.Dtype = mx.float32) -> mx.array:
+    """Draw numbers that lie within a fifth of a step of what they are rounded to.
+
+    The step is a power of two, another one for each group, and the largest number is
+    127 steps, so that no rounding to a half type makes a tie of it.
+    """
+    rng = np.random.default_rng(length + group_size)
+    groups = (length // group_size, group_size)
+    steps = rng.integers(-127, 128, groups) + rng.uniform(-0.2, 0.2, groups)
+    steps[:, 0] = 127 * rng.choice([-1, 1], groups[0])
+    steps = np.clip(rng.permuted(steps, axis=1), -127, 127)
+    sizes = np.exp2(rng.integers(-14, -6, (groups[0], 1)))
+    return mx.array((steps * sizes).astype(np.float32).ravel()).astype(dtype)
+
+
+def _trained() -> tuple[mx.array, Stored]:
+    """Return the embedding of a token and the matrix of a gate."""
+    _, weights = embedded()
+    stored = quantised(weights["model.layers.2.mlp.gate_proj.weight"], 64, 4)
+    return weights["model.embed_tokens.weight"][100], stored
