@@ -348,6 +348,23 @@ def attention_split(
     return _attend("attention_split", (query, key, value), scale, mask)
 
 
+def attention_of_mlx(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend with the kernel of MLX, where those of this course are off.
+
+    Arguments are those of `attention_online`. It asks for a mask in the dtype of the
+    query.
+    """
+    return mx.fast.scaled_dot_product_attention(
+        query, key, value, scale=scale, mask=mask
+    )
+
+
 # Day 7: what stands between the products.
 
 

@@ -1,0 +1,40 @@
+"""Week 2, day 4: a group by hand, what rounding costs, and how fast each rung is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.book.drawing import style
+
+from .by_hand import group_of_eight
+from .counting import qwen2_matrix, registers
+from .ladder import draw_ladder, ladder_table, measured
+from .pictures import draw_lanes, draw_planes
+from .rounding import costs
+
+
+def numbers() -> dict[str, Any]:
+    """Return the numbers of the text."""
+    return {
+        "eight": group_of_eight(),
+        "matrix": qwen2_matrix(),
+        "register": registers(),
+        "cost": costs(),
+        "ladder": measured(),
+    }
+
+
+def drawings() -> dict[str, Figure]:
+    """Draw the lanes, the planes, and what the rungs reach."""
+    with style():
+        return {
+            "lanes": draw_lanes(),
+            "planes": draw_planes(),
+            "ladder": draw_ladder(),
+        }
+
+
+def tables() -> Mapping[str, Any]:
+    """Return what the lab has measured."""
+    return {"ladder": ladder_table()}

@@ -1,0 +1,57 @@
+"""What the lab of this day has measured: read from `book/results`."""
+
+from functools import cache
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.labs import matvec_ladder
+from tiny_llm_course.labs.kept import Row
+from tiny_llm_course.places import RESULTS
+
+
+@cache
+def _rows() -> list[Row]:
+    return matvec_ladder.LAB.kept(RESULTS).read()
+
+
+def measured() -> dict[str, Any]:
+    """Return the times of the first matrix, by rung, and how they compare."""
+    first = matvec_ladder.SHAPES[0].name
+    rows = {str(row["rung"]): row for row in _rows() if row["matrix"] == first}
+    times = {name: float(row["time_us"]) for name, row in rows.items()}
+    shares = {
+        f"share_{number}": float(row["share_of_bandwidth"])
+        for number, row in enumerate(
+            row for row in _rows() if row["rung"] == "threaded"
+        )
+    }
+    library = times[matvec_ladder.LIBRARY]
+    return {
+        **{rung: times[rung] for rung in matvec_ladder.RUNGS},
+        "naive_ns": times["naive"] * 1e3 / (4864 * 896),
+        "blocked_times": times["naive"] / times["blocked"],
+        "simd_times": times["blocked"] / times["simd"],
+        "int8_times": times["simd"] / times["int8"],
+        "threaded_times": times["int8"] / times["threaded"],
+        "library_ms": library / 1e3,
+        "over_library": library / times["threaded"],
+        "naive_ms": times["naive"] / 1e3,
+        "blocked_ms": times["blocked"] / 1e3,
+        "simd_ms": times["simd"] / 1e3,
+        "int8_ms": times["int8"] / 1e3,
+        "threaded_ms": times["threaded"] / 1e3,
+        "bandwidth": float(rows[matvec_ladder.READING]["gb_per_s"]),
+        "int8_share": float(rows["int8"]["share_of_bandwidth"]),
+        **shares,
+    }
+
+
+def ladder_table() -> list[Row]:
+    """Return the table of the lab."""
+    return list(matvec_ladder.summary(_rows()))
+
+
+def draw_ladder() -> Figure:
+    """Draw the figure of the lab."""
+    return matvec_ladder.draw(_rows())
