@@ -31,7 +31,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
+
+#include "kernels/instructions.h"
 
 namespace tiny_llm {
 
@@ -93,12 +96,58 @@ inline void round_block(
   round_block<1>(x, factor, size, q);
 }
 
+#if defined(__x86_64__)
+/// Round all groups, 16 numbers at a time, for weights of 4 or 8 bits.
+TINY_LLM_AVX512_VNNI inline void quantize_avx512(
+    const float* x, const Int8Activations& to) {
+  const __m512i even =
+      _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+  const int half = to.block_size() / 2;
+  for (int g = 0; g < to.groups(); ++g) {
+    const int first = g * to.group_size;
+    __m512 magnitudes = _mm512_setzero_ps();
+    for (int i = first; i < first + to.group_size; i += 16) {
+      const __m512 numbers = _mm512_loadu_ps(x + i);
+      magnitudes = _mm512_max_ps(magnitudes, _mm512_abs_ps(numbers));
+    }
+    const float largest = _mm512_reduce_max_ps(magnitudes);
+    const bool is_nothing = largest < kNegligible;
+    const __m512 factor = _mm512_set1_ps(is_nothing ? 0 : 127 / largest);
+    __m512i sums = _mm512_setzero_si512();
+    for (int i = 0; i < to.group_size; i += 32) {
+      const float* const from = x + first + i;
+      __m512i a = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(from), factor));
+      __m512i b = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(from + 16), factor));
+      sums = _mm512_add_epi32(sums, _mm512_add_epi32(a, b));
+      std::int8_t* q = to.q + first + i;
+      if (to.bits == 4) {
+        const __m512i evens = _mm512_permutex2var_epi32(a, even, b);
+        b = _mm512_permutex2var_epi32(a, odd, b);
+        a = evens;
+        q -= i % (2 * half) / 2;
+      }
+      const __m128i bytes[] = {_mm512_cvtepi32_epi8(a), _mm512_cvtepi32_epi8(b)};
+      std::memcpy(q, &bytes[0], 16);
+      std::memcpy(q + (to.bits == 4 ? half : 16), &bytes[1], 16);
+    }
+    to.scales[g] = is_nothing ? 0 : largest / 127;
+    to.sums[g] = to.scales[g] * static_cast<float>(_mm512_reduce_add_epi32(sums));
+  }
+}
+#endif
+
 }  // namespace detail
 
 /// Round x to 8 bits: fill `to.q`, `to.scales` and `to.sums`.
 ///
 /// x: I = to.num_columns. A group of zeros has the scale 0.
 inline void quantize_activations(const float* x, const Int8Activations& to) {
+#if defined(__x86_64__)
+  if (instructions() == Instructions::avx512_vnni && to.bits != 2) {
+    return detail::quantize_avx512(x, to);
+  }
+#endif
   for (int group = 0; group < to.groups(); ++group) {
     const int first = group * to.group_size;
     const float largest = detail::largest_of(x + first, to.group_size);

@@ -106,7 +106,7 @@ void fill_tile(
   const Int8Activations one{
       q.data(), scales.data(), sums.data(), w.num_columns, w.group_size, w.bits};
   for (int t = 0; t < tokens.num_tokens; ++t) {
-    round_token(x + std::ptrdiff_t{tiles.first(tile) + t} * w.num_columns, one);
+    quantize_activations(x + std::ptrdiff_t{tiles.first(tile) + t} * w.num_columns, one);
     interleave(one, tokens, t);
   }
 }
