@@ -222,7 +222,7 @@ def flash_attention(
         mask = _with_one_batch_axis(mask.astype(query.dtype), query.shape[:-3])
     q, k, v = (one.reshape(-1, *one.shape[-3:]) for one in (query, key, value))
     if not kernels.are_on():
-        y = mx.fast.scaled_dot_product_attention(q, k, v, scale=scale, mask=mask)
+        y = kernels.attention_of_mlx(q, k, v, scale, mask)
     elif query.shape[-2] <= FEW_QUERIES:
         y = kernels.attention_split(q, k, v, scale, mask)
     else:

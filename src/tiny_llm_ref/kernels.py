@@ -277,6 +277,20 @@ def quantized_linear(
     return y if bias is None else y + bias
 
 
+def quantized_product_of_mlx(
+    x: Float[mx.array, "*N I"], w: "QuantizedWeights"
+) -> Float[mx.array, "*N O"]:
+    """Multiply with the kernel of MLX, where it computes on a GPU.
+
+    Args:
+        x: Vectors of length I.
+        w: The weight, O x I when it is unpacked.
+    """
+    return mx.quantized_matmul(
+        x, w.weight, w.scales, w.biases, group_size=w.group_size, bits=w.bits
+    )
+
+
 # Day 6: attention.
 
 
@@ -346,6 +360,23 @@ def attention_split(
     Arguments and errors are those of `attention_online`.
     """
     return _attend("attention_split", (query, key, value), scale, mask)
+
+
+def attention_of_mlx(
+    query: Float[mx.array, "B H_q L D"],
+    key: Float[mx.array, "B H S D"],
+    value: Float[mx.array, "B H S D"],
+    scale: float,
+    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+) -> Float[mx.array, "B H_q L D"]:
+    """Attend with the kernel of MLX, where those of this course are off.
+
+    Arguments are those of `attention_online`. It asks for a mask in the dtype of the
+    query.
+    """
+    return mx.fast.scaled_dot_product_attention(
+        query, key, value, scale=scale, mask=mask
+    )
 
 
 # Day 7: what stands between the products.

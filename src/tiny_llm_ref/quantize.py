@@ -231,9 +231,7 @@ def quantized_linear(
     if kernels.are_on():
         return kernels.quantized_linear(x, w, bias)
     if mx.default_device() == mx.gpu:
-        y = mx.quantized_matmul(
-            x, w.weight, w.scales, w.biases, group_size=w.group_size, bits=w.bits
-        )
+        y = kernels.quantized_product_of_mlx(x, w)
     else:
         y = quantized_matmul(
             w.scales, w.biases, w.group_size, w.bits, x, w.weight, transpose_b=True

@@ -131,6 +131,7 @@ def test_at_the_end_it_asks_for_which_task(
 ) -> None:
     for path in checkout.reference.glob("*.py"):
         shutil.copy(path, checkout.starter)
+    shutil.copytree(checkout.reference_kernels, checkout.kernels, dirs_exist_ok=True)
     graded(*(str(task.address) for task in tasks()))
 
     result = pdm_run("hint")

@@ -3,7 +3,7 @@
 # Heads, key and value heads, width of a head, layers: from the config.json of
 # Qwen2-0.5B.
 HEADS, KV_HEADS, WIDTH, LAYERS = 14, 2, 64, 24
-KEYS_OF_TILE, QUERIES_OF_BLOCK, KEYS_OF_PIECE = 64, 32, 512
+KEYS_OF_TILE, QUERIES_OF_BLOCK = 64, 32
 
 
 def sizes() -> dict[str, float]:
@@ -16,11 +16,9 @@ def sizes() -> dict[str, float]:
         "cache_mb": 4 * 2 * KV_HEADS * cached * WIDTH / 1e6,
         "all_caches_mb": 4 * 2 * KV_HEADS * cached * WIDTH * LAYERS / 1e6,
         "tile_kb": 4 * 2 * KEYS_OF_TILE * WIDTH / 1024,
-        "block_kb": 4 * 2 * rows * WIDTH / 1024,
         "rows": rows,
         "group": HEADS // KV_HEADS,
         "flops_per_byte": 2 * HEADS // KV_HEADS / 4,
-        "pieces": KV_HEADS * cached // KEYS_OF_PIECE,
     }
 
 

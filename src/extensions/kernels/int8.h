@@ -31,8 +31,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
+#include "kernels/instructions.h"
 #include "kernels/todo.h"
 
 namespace tiny_llm {

@@ -12,43 +12,18 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <numeric>
-#include <utility>
-
-#if defined(__x86_64__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-#endif
 
 #include "kernels/buffer.h"
-#include "kernels/instructions.h"
 #include "kernels/int8.h"
 #include "kernels/numbers.h"
+#include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"
 #include "kernels/todo.h"
 
 namespace tiny_llm {
-
-/// How many rows of the matrix make a panel: the 32-bit lanes of a 512-bit register.
-constexpr int panel_rows = 16;
-
-/// Some rows of a matrix, in the order in which a tile reads them. It owns no memory.
-///
-/// Four inputs of one output stand together, then those of the next. So 64 bytes are
-/// four inputs of 16 outputs, which one instruction multiplies by four activations.
-struct Panel {
-  std::uint8_t* q;  ///< I / 4 x 16 x 4: inputs, outputs, inputs
-  float* scales;    ///< I / group_size x 16
-  float* biases;    ///< I / group_size x 16
-};
 
 /// Lay out the 16 rows from `first_row` on as a panel.
 ///

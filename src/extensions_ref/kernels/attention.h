@@ -70,8 +70,19 @@ inline constexpr int kRows = 32;
 inline constexpr int kPadding = 8;
 /// Queries of a block, of each head of a group: many, as each block reads all keys.
 inline constexpr int kQueries = 32;
-/// Keys of a piece of the cache: many, as each piece ends with merging.
-inline constexpr int kPiece = 512;
+/// Keys of a piece of the cache, at least: many, as each piece ends with merging.
+inline constexpr int kFewestKeys = 256;
+/// Pieces for each thread: some more than one, so that all end at about the same time.
+inline constexpr int kPiecesOfThread = 4;
+
+/// How many keys a piece of the cache has: whole tiles, and enough for all threads.
+inline int keys_of_piece(int num_keys, int num_heads) {
+  const auto rounded_up = [](int count, int step) { return (count + step - 1) / step; };
+  const int wanted = rounded_up(kPiecesOfThread * threads().size(), num_heads);
+  const int most = rounded_up(num_keys, kFewestKeys);
+  const int num_tiles = rounded_up(num_keys, kKeys);
+  return kKeys * rounded_up(num_tiles, std::min(wanted, most));
+}
 
 /// Some queries, of all heads that share a key head.
 struct Block {
@@ -241,9 +252,10 @@ inline void attention_tiled(const Attention& a) {
 /// Each piece ends with a maximum, a sum of weights, and a sum of weighted values. The
 /// pieces of a query are then merged: each is scaled down to the largest maximum.
 inline void attention_split(const Attention& a) {
-  using detail::kPiece;
-  const int num_pieces = (a.num_keys + kPiece - 1) / kPiece;
   const int num_heads = a.num_batches * a.num_kv_heads;
+  if (num_heads == 0) return;
+  const int piece = detail::keys_of_piece(a.num_keys, num_heads);
+  const int num_pieces = (a.num_keys + piece - 1) / piece;
   const int num_rows = a.group() * a.num_queries;
   // Of each row in each unit: the largest score, the sum of weights, then D sums.
   const std::ptrdiff_t row_size = a.width + 2;
@@ -256,8 +268,8 @@ inline void attention_split(const Attention& a) {
   };
   threads().run(num_heads * num_pieces, [&](int unit) {
     detail::Collected part(a, block_of(unit / num_pieces));
-    const int first = unit % num_pieces * kPiece;
-    part.look_at(first, std::min(first + kPiece, a.num_keys));
+    const int first = unit % num_pieces * piece;
+    part.look_at(first, std::min(first + piece, a.num_keys));
     float* out = parts.get() + unit * unit_size;
     for (int row = 0; row < num_rows; ++row, out += row_size) {
       out[0] = part.top(row);

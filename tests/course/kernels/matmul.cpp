@@ -164,5 +164,5 @@ int main() {
     check<BFloat16>({12, 131, 320, 64, bits});
     check<float>({0, 16, 64, 64, bits});
   }
-  std::printf("%d checks hold\n", num_checked);
+  std::printf("%d numbers are right\n", num_checked);
 }

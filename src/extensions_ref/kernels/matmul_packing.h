@@ -1,0 +1,115 @@
+/// How `pack_panel` lays out the integers of a panel.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
+#include "kernels/instructions.h"
+#include "kernels/panel.h"
+#include "kernels/quantized_matrix.h"
+
+namespace tiny_llm {
+
+namespace detail {
+
+/// The row of the matrix that is a row of a panel. Behind the last row comes itself.
+template <class Scale>
+int row_of_panel(const QuantizedMatrix<Scale>& w, int first_row, int r) {
+  return std::min(first_row + r, w.num_rows - 1);
+}
+
+/// How many inputs are a block of int8.h.
+template <class Scale>
+int block_size(const QuantizedMatrix<Scale>& w) {
+  return std::min(w.group_size, 64);
+}
+
+template <class Scale>
+void pack_portable(const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* q) {
+  const int per_byte = 8 / w.bits;
+  const int plane = block_size(w) / per_byte;
+  for (int place = 0; place < w.num_columns; ++place) {
+    const int first = place / block_size(w) * block_size(w);
+    const int column = first + place % plane * per_byte + (place - first) / plane;
+    for (int r = 0; r < panel_rows; ++r) {
+      q[(place / 4 * panel_rows + r) * 4 + place % 4] =
+          static_cast<std::uint8_t>(w.q(row_of_panel(w, first_row, r), column));
+    }
+  }
+}
+
+#if defined(__x86_64__)
+/// Load 16 bytes from each of the rows 0, 4, 8 and 12.
+TINY_LLM_AVX512_VNNI inline __m512i load_four(
+    const std::byte* const* rows, int offset) {
+  __m128i parts[4];
+  for (int r = 0; r < 4; ++r) std::memcpy(&parts[r], rows[r * 4] + offset, 16);
+  __m512i four = _mm512_castsi128_si512(parts[0]);
+  four = _mm512_inserti32x4(four, parts[1], 1);
+  four = _mm512_inserti32x4(four, parts[2], 2);
+  return _mm512_inserti32x4(four, parts[3], 3);
+}
+
+/// Turn 16 bytes of 16 rows into 4 registers, each with 4 bytes of every row.
+///
+/// Each quarter of a register is a square of 4 x 4 words, transposed in two rounds.
+TINY_LLM_AVX512_VNNI inline void transpose(
+    const std::byte* const* rows, int offset, __m512i (&columns)[4]) {
+  const __m512i a = load_four(rows, offset);
+  const __m512i b = load_four(rows + 1, offset);
+  const __m512i c = load_four(rows + 2, offset);
+  const __m512i d = load_four(rows + 3, offset);
+  const __m512i ab = _mm512_unpacklo_epi32(a, b);
+  const __m512i cd = _mm512_unpacklo_epi32(c, d);
+  const __m512i ab_high = _mm512_unpackhi_epi32(a, b);
+  const __m512i cd_high = _mm512_unpackhi_epi32(c, d);
+  columns[0] = _mm512_unpacklo_epi64(ab, cd);
+  columns[1] = _mm512_unpackhi_epi64(ab, cd);
+  columns[2] = _mm512_unpacklo_epi64(ab_high, cd_high);
+  columns[3] = _mm512_unpackhi_epi64(ab_high, cd_high);
+}
+
+/// Bytes are transposed as they are stored, and their parts taken out afterwards.
+template <class Scale>
+TINY_LLM_AVX512_VNNI void pack_avx512(
+    const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* q) {
+  const std::byte* rows[panel_rows];
+  for (int r = 0; r < panel_rows; ++r) {
+    rows[r] = reinterpret_cast<const std::byte*>(w.row(row_of_panel(w, first_row, r)));
+  }
+  const int per_byte = 8 / w.bits;
+  const int plane = block_size(w) / per_byte;
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>((1 << w.bits) - 1));
+  int done = 0;  // bytes of the block
+  for (int offset = 0; offset < w.num_columns / per_byte; offset += 16) {
+    __m512i columns[4];
+    transpose(rows, offset, columns);
+    for (int c = 0; c < 4; ++c) {
+      for (int part = 0; part < per_byte; ++part) {
+        const __m128i shift = _mm_cvtsi32_si128(part * w.bits);
+        const __m512i parts = _mm512_srl_epi16(columns[c], shift);
+        _mm512_storeu_si512(
+            q + part * plane * panel_rows, _mm512_and_si512(parts, mask));
+      }
+      q += 4 * panel_rows;
+      done += 4;
+      if (done < plane) continue;
+      q += (per_byte - 1) * plane * panel_rows;
+      done = 0;
+    }
+  }
+}
+#endif
+
+}  // namespace detail
+
+}  // namespace tiny_llm
