@@ -272,7 +272,7 @@ class _Attention(Qwen2MultiHeadAttention):
         query = self.rope(self.heads(x, "q"), new).swapaxes(1, 2)
         key = self.rope(self.heads(x, "k"), new).swapaxes(1, 2)
         value = self.heads(x, "v").swapaxes(1, 2)
-        return self.attend(query, *self.remember(key, value, cache), mask)
+        return self.collect(query, *self.remember(key, value, cache), mask)
 
     def heads(self, x: mx.array, which: str) -> mx.array:
         weight, bias = getattr(self, f"w{which}"), getattr(self, f"b{which}")
@@ -284,7 +284,7 @@ class _Attention(Qwen2MultiHeadAttention):
     ) -> tuple[mx.array, mx.array]:
         return cache.update_and_fetch(key, value)[:2]
 
-    def attend(
+    def collect(
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
         heads = scaled_dot_product_attention_grouped(query, keys, values, mask=mask)
@@ -308,7 +308,7 @@ class query_rotated_from_position_0(_Attention):
         query = self.rope(self.heads(x, "q")).swapaxes(1, 2)
         key = self.rope(self.heads(x, "k"), new).swapaxes(1, 2)
         value = self.heads(x, "v").swapaxes(1, 2)
-        return self.attend(query, *self.remember(key, value, cache), mask)
+        return self.collect(query, *self.remember(key, value, cache), mask)
 
 
 @specimen(2, symbol=ATTENTION)
@@ -322,7 +322,7 @@ class offset_read_after_the_update(_Attention):
         fetched = self.remember(key, value, cache)
         later = slice(cache.offset, cache.offset + x.shape[1])
         query = self.rope(self.heads(x, "q"), later).swapaxes(1, 2)
-        return self.attend(query, *fetched, mask)
+        return self.collect(query, *fetched, mask)
 
 
 @specimen(2, symbol=ATTENTION)
@@ -336,7 +336,7 @@ class old_keys_rotated_again(_Attention):
         value = self.heads(x, "v").swapaxes(1, 2)
         keys, values = self.remember(key, value, cache)
         keys = self.rope(keys.swapaxes(1, 2)).swapaxes(1, 2)
-        return self.attend(query, keys, values, mask)
+        return self.collect(query, keys, values, mask)
 
 
 @specimen(2, symbol=ATTENTION)
@@ -348,7 +348,7 @@ class keys_never_rotated(_Attention):
         query = self.rope(self.heads(x, "q"), new).swapaxes(1, 2)
         key = self.heads(x, "k").swapaxes(1, 2)
         value = self.heads(x, "v").swapaxes(1, 2)
-        return self.attend(query, *self.remember(key, value, cache), mask)
+        return self.collect(query, *self.remember(key, value, cache), mask)
 
 
 @specimen(2, symbol=ATTENTION)
@@ -389,32 +389,32 @@ class heads_repeated_before_the_cache(_Attention):
 
 @specimen(2, symbol=ATTENTION)
 class mask_forgotten(_Attention):
-    def attend(
+    def collect(
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
-        return super().attend(query, keys, values, None)
+        return super().collect(query, keys, values, None)
 
 
 @specimen(2, symbol=ATTENTION)
 class mask_begins_at_the_first_key(_Attention):
-    def attend(
+    def collect(
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
         num_new, num_all = query.shape[2], keys.shape[2]
         if mask == "causal":
             mask = causal_mask(num_all, num_all, query.dtype)[:num_new]
-        return super().attend(query, keys, values, mask)
+        return super().collect(query, keys, values, mask)
 
 
 @specimen(2, symbol=ATTENTION)
 class mask_of_the_new_only(_Attention):
-    def attend(
+    def collect(
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
         num_new = query.shape[2]
         if mask == "causal":
             mask = causal_mask(num_new, num_new, query.dtype)
-        return super().attend(query, keys, values, mask)
+        return super().collect(query, keys, values, mask)
 
 
 @specimen(2, symbol=MLP)
