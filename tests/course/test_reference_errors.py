@@ -1,16 +1,21 @@
 """The reference tells a caller what is wrong with the arguments, in one line."""
 
 import ast
+import os
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
 
 import mlx.core as mx
 import pytest
 from mlx import nn
 
+import tiny_llm_ref
 from tiny_llm_course.grading.architecture import (
     Architecture,
     block_weights,
@@ -23,7 +28,7 @@ from tiny_llm_course.grading.fakes import (
     ScriptedModel,
 )
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_ref import qwen2_week2
+from tiny_llm_ref import kernels, qwen2_week2
 from tiny_llm_ref.attention import (
     SimpleMultiHeadAttention,
     causal_mask,
@@ -82,13 +87,22 @@ def model(sizes: Architecture, **settings: object) -> object:
     return Qwen2ModelWeek1(weights)
 
 
-def with_cache(
-    model_type: str = "qwen2", *, enable_flash_attn: bool = False
-) -> qwen2_week2.Qwen2ModelWeek2:
+def with_cache(model_type: str = "qwen2") -> qwen2_week2.Qwen2ModelWeek2:
     """Build the model of Week 2 on two layers."""
     loaded = mlx_model(Architecture(), model_weights(Architecture(), mx.float32))
     loaded.args.model_type = model_type
-    return qwen2_week2.Qwen2ModelWeek2(loaded, enable_flash_attn)
+    return qwen2_week2.Qwen2ModelWeek2(loaded)
+
+
+def kernels_for(whom: str) -> bool:
+    """Let TINY_LLM_KERNELS be something, and ask whether kernels are on."""
+    with patch.dict(os.environ, {"TINY_LLM_KERNELS": whom}):
+        return kernels.are_on()
+
+
+def attend_with(mask: Any) -> mx.array:  # noqa: ANN401 - of any kind
+    """Attend with a kernel."""
+    return kernels.attention_online(*[zeros(1, 1, 1, 4)] * 3, 1.0, mask)
 
 
 def rotate(
@@ -99,6 +113,14 @@ def rotate(
 
 
 CASES: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: kernels_for("all"),
+        "TINY_LLM_KERNELS: expected auto, none or own, got 'all'",
+    ),
+    (
+        lambda: attend_with("none"),
+        "attention_online: expected 'causal', an array or None, got 'none'",
+    ),
     (
         lambda: SimpleMultiHeadAttention(10, 4, *[zeros(10, 10)] * 4),
         "SimpleMultiHeadAttention: expected a hidden_size that num_heads divides, got "
@@ -231,11 +253,6 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "Qwen2ModelWeek2: expected a checkpoint of model_type 'qwen2', got 'llama'",
     ),
     (
-        lambda: with_cache(enable_flash_attn=True),
-        "Qwen2ModelWeek2: expected enable_flash_attn=False, got True; flash attention "
-        "comes on day 6",
-    ),
-    (
         lambda: with_cache()(mx.array([[1]]), 0, [TinyKvFullCache()]),
         "Qwen2ModelWeek2: expected 2 caches, one per layer, got 1",
     ),
@@ -290,5 +307,21 @@ def test_every_error_of_the_reference_is_among_these() -> None:
         (path.name, node.lineno)
         for path in REFERENCE.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Raise)
+        if isinstance(node, ast.Raise) and "NotBuiltError" not in ast.unparse(node)
     }
+
+
+def test_kernels_that_are_not_compiled_are_told_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiny_llm_ref, "__path__", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "tiny_llm_ref._kernels", raising=False)
+    kernels.built.cache_clear()
+
+    with pytest.raises(kernels.NotBuiltError) as error:
+        kernels.built()
+
+    assert str(error.value) == (
+        "the kernels of tiny_llm_ref: expected a compiled module, got No module named "
+        "'tiny_llm_ref._kernels'; run: pdm run build-ext-ref"
+    )
