@@ -33,7 +33,7 @@ def tables() -> dict[str, Table]:
         ],
         "speeds-large": speeds(kept["rows"], QWEN2_0_5B),
         "speeds-embedded": speeds(kept["rows"], EMBEDDED_MODEL),
-        "promises": [_promise(one) for one in kept["promises"]],
+        "promises": [_promise(one) for one in kept.get("promises", ())],
     }
 
 
