@@ -71,7 +71,7 @@ def command(
     the functions of Week 2, Day 2. A second table sets what was reached against what
     the course has promised.
 
-    Everything takes about twenty minutes and 18 GB of memory. Ctrl-C stops it, and
+    Everything takes over twenty minutes and 18 GB of memory. Ctrl-C stops it, and
     leaves the results of an earlier run as they were.
     """
     from tiny_llm_course.bench import promises, results
