@@ -15,7 +15,6 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
-import tiny_llm_ref
 from tiny_llm_course.grading.architecture import (
     Architecture,
     block_weights,
@@ -314,7 +313,8 @@ def test_every_error_of_the_reference_is_among_these() -> None:
 def test_kernels_that_are_not_compiled_are_told_with_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tiny_llm_ref, "__path__", [str(tmp_path)])
+    package = sys.modules["tiny_llm_ref"]  # other tests import it anew
+    monkeypatch.setattr(package, "__path__", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, "tiny_llm_ref._kernels", raising=False)
     kernels.built.cache_clear()
 
