@@ -9,6 +9,7 @@
 #include "glue/layer.h"
 #include "glue/matmul.h"
 #include "glue/matvec.h"
+#include "glue/pages.h"
 #include "glue/weight.h"
 #include "kernels/todo.h"
 
@@ -48,4 +49,5 @@ NB_MODULE(_kernels, module) {
   tiny_llm::bind_fused(module);
   tiny_llm::bind_layer(module);
   tiny_llm::bind_matmul(module);
+  module.def("prefer_large_pages", &tiny_llm::prefer_large_pages);
 }

@@ -492,7 +492,10 @@ def _stored(
     """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
     if isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
         w = QuantizedWeights.from_mlx_layer(mlx_layer)
-        return _narrowed(w) if kernels.are_on() else w
+        if kernels.are_on():
+            w = _narrowed(w)
+            kernels.settle(w)
+        return w
     return mlx_layer.weight
 
 

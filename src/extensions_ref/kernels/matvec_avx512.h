@@ -1,12 +1,21 @@
-/// The rows of `matvec_int8` with AVX-512 VNNI.
+/// The rows of `matvec_int8` with AVX-512 VNNI, for weights of 4 or 8 bits.
 ///
 /// `vpdpbusd` multiplies 64 weights, unsigned bytes, by 64 activations, signed bytes,
-/// and adds each four products to one of 16 integers of 32 bits: one block of a row.
-/// A block of 32 takes a register of half the width.
+/// and adds each four products to one of 16 integers of 32 bits.
+///
+/// A line is 64 bytes of a row, which fill a register: 128 weights of 4 bits, of which a
+/// mask takes the low halves and a shift and a mask the high ones. It may hold several
+/// groups. So its 16 integers are multiplied by a register of scales, each lane by the
+/// scale of the group that its integer is of.
 #pragma once
 
-#include "kernels/int8.h"
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <memory>
+
 #include "kernels/instructions.h"
+#include "kernels/int8.h"
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 
@@ -16,7 +25,7 @@ namespace tiny_llm {
 
 namespace detail {
 
-/// Widen up to 16 scales: those that the mask names.
+/// Widen up to 16 scales: those that the mask names. The others are 0.
 TINY_LLM_AVX512_VNNI inline __m512 load_floats(__mmask16 mask, const float* from) {
   return _mm512_maskz_loadu_ps(mask, from);
 }
@@ -28,115 +37,130 @@ TINY_LLM_AVX512_VNNI inline __m512 load_floats(__mmask16 mask, const BFloat16* f
   return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
-/// Unpack 64 weights: each plane is a copy of the bytes, shifted and masked.
-template <int bits>
-TINY_LLM_AVX512_VNNI inline __m512i unpack_64(const std::uint8_t* bytes) {
-  if constexpr (bits == 2) {
-    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-    const __m512i shifts = _mm512_setr_epi64(0, 0, 2, 2, 4, 4, 6, 6);
-    const __m512i planes = _mm512_srlv_epi64(_mm512_broadcast_i32x4(packed), shifts);
-    return _mm512_and_si512(planes, _mm512_set1_epi8(3));
-  } else if constexpr (bits == 4) {
-    const __m256i packed = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-    const __m512i shifts = _mm512_setr_epi64(0, 0, 0, 0, 4, 4, 4, 4);
-    const __m512i planes = _mm512_srlv_epi64(_mm512_broadcast_i64x4(packed), shifts);
-    return _mm512_and_si512(planes, _mm512_set1_epi8(15));
-  } else {
-    return _mm512_loadu_si512(bytes);
-  }
+/// Load the first `count` bytes, at most 64. The others are 0, and are not read.
+TINY_LLM_AVX512_VNNI inline __m512i load_bytes(const void* from, int count) {
+  if (count >= 64) return _mm512_loadu_si512(from);
+  const __mmask64 mask = count <= 0 ? 0 : (__mmask64{1} << count) - 1;
+  return _mm512_maskz_loadu_epi8(mask, from);
 }
 
-/// Unpack 32 weights.
-template <int bits>
-TINY_LLM_AVX512_VNNI inline __m256i unpack_32(const std::uint8_t* bytes) {
-  if constexpr (bits == 2) {
-    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
-    const __m256i shifts = _mm256_setr_epi64x(0, 2, 4, 6);
-    const __m256i planes = _mm256_srlv_epi64(_mm256_broadcastq_epi64(packed), shifts);
-    return _mm256_and_si256(planes, _mm256_set1_epi8(3));
-  } else if constexpr (bits == 4) {
-    const __m128i packed = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-    const __m256i shifts = _mm256_setr_epi64x(0, 0, 4, 4);
-    const __m256i planes =
-        _mm256_srlv_epi64(_mm256_broadcastsi128_si256(packed), shifts);
-    return _mm256_and_si256(planes, _mm256_set1_epi8(15));
-  } else {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-  }
-}
+/// The activations of a line: those for the low halves of its bytes, and for the high.
+struct LineActivations {
+  __m512i low;
+  __m512i high;  ///< unused at 8 bits
+};
 
-/// Multiply a group: 16 numbers whose sum is the integer product.
+/// Put activations into the order of lines. They come in that of blocks, each of half a
+/// line at 4 bits, or of a quarter in groups of 32: first the low halves, then the high.
 template <int bits, int group_size>
-TINY_LLM_AVX512_VNNI inline __m512 dot_group(
-    const std::uint8_t* bytes, const std::int8_t* q) {
-  if constexpr (group_size == 32) {
-    const __m256i right = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
-    const __m256i dots =
-        _mm256_dpbusd_epi32(_mm256_setzero_si256(), unpack_32<bits>(bytes), right);
-    return _mm512_zextps256_ps512(_mm256_cvtepi32_ps(dots));
+TINY_LLM_AVX512_VNNI std::unique_ptr<LineActivations[]> lines_of(
+    const Int8Activations& x) {
+  constexpr int length = 512 / bits;
+  const int num_lines = (x.num_columns + length - 1) / length;
+  auto lines = std::make_unique_for_overwrite<LineActivations[]>(
+      static_cast<std::size_t>(num_lines));
+  // Eight bytes at a time, numbered through both registers.
+  constexpr int half = group_size == 32 ? 2 : 4;
+  const __m512i low = half == 2 ? _mm512_setr_epi64(0, 1, 4, 5, 8, 9, 12, 13)
+                                : _mm512_setr_epi64(0, 1, 2, 3, 8, 9, 10, 11);
+  const __m512i high = _mm512_add_epi64(low, _mm512_set1_epi64(half));
+  for (int line = 0; line < num_lines; ++line) {
+    const std::int8_t* const q = x.q + line * length;
+    const int count = x.num_columns - line * length;
+    const __m512i first = load_bytes(q, count);
+    if constexpr (bits == 8) {
+      lines[line] = {first, first};
+    } else {
+      const __m512i second = load_bytes(q + 64, count - 64);
+      lines[line] = {
+          _mm512_permutex2var_epi64(first, low, second),
+          _mm512_permutex2var_epi64(first, high, second)};
+    }
+  }
+  return lines;
+}
+
+/// Multiply a line: 16 numbers, each the sum of its share of a group's products.
+template <int bits>
+TINY_LLM_AVX512_VNNI inline __m512 dot_line(__m512i weights, const LineActivations& x) {
+  __m512i dots = _mm512_setzero_si512();
+  if constexpr (bits == 8) {
+    dots = _mm512_dpbusd_epi32(dots, weights, x.low);
   } else {
-    __m512i dots = _mm512_setzero_si512();
-    for (int i = 0; i < group_size; i += 64) {
-      const __m512i left = unpack_64<bits>(bytes + i * bits / 8);
-      dots = _mm512_dpbusd_epi32(dots, left, _mm512_loadu_si512(q + i));
-    }
-    return _mm512_cvtepi32_ps(dots);
+    const __m512i mask = _mm512_set1_epi8(15);
+    const __m512i high = _mm512_srli_epi16(weights, 4);
+    dots = _mm512_dpbusd_epi32(dots, _mm512_and_si512(weights, mask), x.low);
+    dots = _mm512_dpbusd_epi32(dots, _mm512_and_si512(high, mask), x.high);
   }
+  return _mm512_cvtepi32_ps(dots);
 }
 
-/// Memory answers after some 100 ns. In that time a core reads about 2 KB of a row and
-/// of the next ones. An address behind the end of the matrix does no harm.
-constexpr int kAhead = 2048;
-
-/// Compute a row, with scales and biases taken 16 groups at a time.
-///
-/// An addition takes four cycles, so groups go into two sums by turns. Rows are not
-/// taken side by side: memory is read fastest from one end to the other.
+/// Compute a row, with scales and biases taken 16 groups at a time. Returns 16 numbers
+/// that are still to be added up.
 template <int bits, int group_size, class Scale>
-TINY_LLM_AVX512_VNNI inline float row_avx512(
-    const Int8Activations& x, const std::uint8_t* bytes, const Scale* scales,
-    const Scale* biases, int groups) {
+TINY_LLM_AVX512_VNNI inline __m512 row_avx512(
+    const Int8Activations& x, const LineActivations* line, const QuantizedMatrix<Scale>& w,
+    int o) {
   constexpr int group_bytes = group_size * bits / 8;
-  const std::int8_t* q = x.q;
-  __m512 even = _mm512_setzero_ps();
-  __m512 odd = _mm512_setzero_ps();
-  for (int first = 0; first < groups; first += 16) {
-    const int count = std::min(16, groups - first);
+  constexpr unsigned integers_per_group = group_bytes / 4;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.row(o));
+  __m512 sum = _mm512_setzero_ps();
+  for (int first = 0; first < w.groups(); first += 16) {
+    const int count = std::min(16, w.groups() - first);
     const auto mask = static_cast<__mmask16>((1u << count) - 1);
-    alignas(64) float products[16];
-    _mm512_store_ps(
-        products, _mm512_mul_ps(
-                      load_floats(mask, scales + first),
-                      load_floats(mask, x.scales + first)));
-    odd = _mm512_fmadd_ps(
-        load_floats(mask, biases + first), load_floats(mask, x.sums + first), odd);
-    const auto add = [&](int group, __m512 sum) TINY_LLM_AVX512_VNNI {
-      const __m512 dots = dot_group<bits, group_size>(bytes, q);
-      _mm_prefetch(bytes + kAhead, _MM_HINT_T0);
-      bytes += group_bytes;
-      q += group_size;
-      return _mm512_fmadd_ps(dots, _mm512_set1_ps(products[group]), sum);
+    const __m512 scales = _mm512_mul_ps(
+        load_floats(mask, w.row_scales(o) + first), load_floats(mask, x.scales + first));
+    sum = _mm512_fmadd_ps(
+        load_floats(mask, w.row_biases(o) + first), load_floats(mask, x.sums + first), sum);
+    __m512i integer =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const auto add = [&](__m512i weights) TINY_LLM_AVX512_VNNI {
+      const __m512i group =
+          _mm512_srli_epi32(integer, std::countr_zero(integers_per_group));
+      const __m512 scale = _mm512_permutexvar_ps(group, scales);
+      sum = _mm512_fmadd_ps(dot_line<bits>(weights, *line), scale, sum);
+      integer = _mm512_add_epi32(integer, _mm512_set1_epi32(16));
+      bytes += 64;
+      ++line;
     };
-    int group = 0;
-    for (; group + 2 <= count; group += 2) {
-      even = add(group, even);
-      odd = add(group + 1, odd);
-    }
-    if (group < count) even = add(group, even);
+    const int num_bytes = count * group_bytes;
+    for (int i = 0; i < num_bytes / 64; ++i) add(_mm512_loadu_si512(bytes));
+    if (num_bytes % 64 != 0) add(load_bytes(bytes, num_bytes % 64));
   }
-  return _mm512_reduce_add_ps(_mm512_add_ps(even, odd));
+  return sum;
 }
 
-/// Compute rows.
+/// Add up the 16 numbers of each of four registers.
+TINY_LLM_AVX512_VNNI inline __m128 sums_of(const __m512 (&rows)[4]) {
+  const auto& [a, b, c, d] = rows;
+  const __m512d ab = _mm512_castps_pd(
+      _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b)));
+  const __m512d cd = _mm512_castps_pd(
+      _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d)));
+  const __m512 sums = _mm512_add_ps(
+      _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd)),
+      _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd)));
+  return _mm_add_ps(
+      _mm_add_ps(_mm512_extractf32x4_ps(sums, 0), _mm512_extractf32x4_ps(sums, 1)),
+      _mm_add_ps(_mm512_extractf32x4_ps(sums, 2), _mm512_extractf32x4_ps(sums, 3)));
+}
+
+/// Compute rows, one after the other: memory is read fastest from one end to the other.
+/// But the last sums of four rows are taken together.
 template <int bits, int group_size, class Scale>
 TINY_LLM_AVX512_VNNI void matvec_avx512(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
-  const int groups = w.groups();
-  for (int o = rows.first; o < rows.last; ++o) {
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(w.row(o));
-    y[o] = row_avx512<bits, group_size>(
-        x, bytes, w.row_scales(o), w.row_biases(o), groups);
+  const auto lines = lines_of<bits, group_size>(x);
+  const auto row = [&](int o) TINY_LLM_AVX512_VNNI {
+    return row_avx512<bits, group_size>(x, lines.get(), w, o);
+  };
+  int o = rows.first;
+  for (; o + 4 <= rows.last; o += 4) {
+    // A list goes from left to right. Arguments of a call may be taken in any order.
+    const __m512 four[] = {row(o), row(o + 1), row(o + 2), row(o + 3)};
+    _mm_storeu_ps(y + o, sums_of(four));
   }
+  for (; o < rows.last; ++o) y[o] = _mm512_reduce_add_ps(row(o));
 }
 
 }  // namespace detail

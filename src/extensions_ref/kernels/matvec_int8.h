@@ -68,7 +68,8 @@ void matvec_best(
   switch (instructions()) {
 #if defined(__x86_64__)
     case Instructions::avx512_vnni:
-      return matvec_avx512<bits, group_size>(x, w, y, rows);
+      if constexpr (bits != 2) return matvec_avx512<bits, group_size>(x, w, y, rows);
+      break;
     case Instructions::avx_vnni:
       if constexpr (bits != 2) return matvec_avx2<bits, group_size>(x, w, y, rows);
       break;
@@ -91,9 +92,17 @@ void matvec_best(
   matvec_best<bits, 128>(x, w, y, rows);
 }
 
-/// Pieces of this many bytes are read in a few microseconds: long beside the time to
-/// hand one out, short beside the time that a thread waits for the last one.
-constexpr std::ptrdiff_t kPieceBytes = 64 * 1024;
+/// How many pieces to cut this many bytes of weights into: as many for each thread.
+///
+/// Memory is slow at the beginning of a piece, until it is known what will be read next.
+/// So pieces are long, but not so long that all wait for a thread that is late.
+inline int num_pieces_of(std::ptrdiff_t num_bytes) {
+  constexpr std::ptrdiff_t least = 16 * 1024;
+  constexpr std::ptrdiff_t most = 256 * 1024;
+  const int size = threads().size();
+  const std::ptrdiff_t for_each = (num_bytes + most * size - 1) / (most * size);
+  return static_cast<int>(std::clamp(num_bytes / least, std::ptrdiff_t{1}, for_each * size));
+}
 
 }  // namespace detail
 
@@ -113,8 +122,8 @@ void matvec_threaded(
   if (w.num_rows == 0) return;
   const std::ptrdiff_t row_bytes =
       static_cast<std::ptrdiff_t>(w.num_columns) * w.bits / 8;
-  const int per_piece =
-      static_cast<int>(std::max<std::ptrdiff_t>(1, detail::kPieceBytes / row_bytes));
+  const int wanted = detail::num_pieces_of(row_bytes * w.num_rows);
+  const int per_piece = (w.num_rows + wanted - 1) / wanted;
   const int num_pieces = (w.num_rows + per_piece - 1) / per_piece;
   threads().run(num_pieces, [&](int piece) {
     const int first = piece * per_piece;

@@ -1,0 +1,46 @@
+#include "glue/pages.h"
+
+#include <cstdint>
+
+#include <nanobind/nanobind.h>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace tiny_llm {
+
+#if defined(__linux__)
+
+namespace {
+
+constexpr std::uintptr_t kLargePage = 2 * 1024 * 1024;
+
+#if defined(MADV_COLLAPSE)
+constexpr int kCollapse = MADV_COLLAPSE;
+#else
+constexpr int kCollapse = 25;  // of Linux 6.1; an older one refuses it
+#endif
+
+}  // namespace
+
+void prefer_large_pages(const mlx::core::array& array) {
+  const auto address = reinterpret_cast<std::uintptr_t>(array.data<std::byte>());
+  const std::uintptr_t first = address / kLargePage * kLargePage;
+  const std::uintptr_t last = address + array.nbytes();
+  // One by one: a page at an end may stand half in memory that is not mapped, which the
+  // system refuses. A wish that is not granted changes nothing.
+  for (std::uintptr_t page = first; page < last; page += kLargePage) {
+    void* const memory = reinterpret_cast<void*>(page);
+    madvise(memory, kLargePage, MADV_HUGEPAGE);
+    madvise(memory, kLargePage, kCollapse);
+  }
+}
+
+#else
+
+void prefer_large_pages(const mlx::core::array&) {}
+
+#endif
+
+}  // namespace tiny_llm
