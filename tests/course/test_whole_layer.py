@@ -18,10 +18,10 @@ def on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     mx.random.seed(0)
 
 
-def packed(rows: int, columns: int) -> QuantizedWeights:
+def packed(rows: int, columns: int, bits: int = 4) -> QuantizedWeights:
     w = mx.random.normal((rows, columns)) / columns**0.5
-    words, scales, biases = quantize(w.astype(mx.float16), 64, 4)
-    return QuantizedWeights(scales, biases, 64, 4, words)
+    words, scales, biases = quantize(w.astype(mx.float16), 64, bits)
+    return QuantizedWeights(scales, biases, 64, bits, words)
 
 
 def weights() -> tuple[list[QuantizedWeights], list[mx.array]]:
@@ -92,6 +92,34 @@ def test_a_layer_is_its_kernels_in_a_row(num_tokens: int, offset: int) -> None:
 
     right = by_kernels(matrices, vectors, x, (keys, values), offset)
     found = layer_of(matrices, vectors)(x, keys, values, offset)
+
+    for one, other in zip(found, right, strict=True):
+        assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("num_tokens", [1, 2])
+def test_matrices_of_a_layer_may_have_different_bits(num_tokens: int) -> None:
+    """As `mlx_lm` stores some checkpoints: then no two of them share a rounded x."""
+    matrices, vectors = weights()
+    matrices[2], matrices[5] = packed(KV_HEADS * D, E, bits=8), packed(I, E, bits=8)
+    x = mx.random.normal((1, num_tokens, E))
+    buffers = tuple(mx.random.normal((1, KV_HEADS, 40, D)) for _ in range(2))
+
+    right = by_kernels(matrices, vectors, x, buffers, 5)
+    found = layer_of(matrices, vectors)(x, *buffers, 5)
+
+    for one, other in zip(found, right, strict=True):
+        assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("num_tokens", [1, 2])
+def test_a_stream_may_be_a_slice_of_another_array(num_tokens: int) -> None:
+    matrices, vectors = weights()
+    wide = mx.random.normal((1, num_tokens, 2 * E))
+    buffers = tuple(mx.random.normal((1, KV_HEADS, 40, D)) for _ in range(2))
+
+    right = by_kernels(matrices, vectors, wide[..., ::2] + 0, buffers, 5)
+    found = layer_of(matrices, vectors)(wide[..., ::2], *buffers, 5)
 
     for one, other in zip(found, right, strict=True):
         assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
