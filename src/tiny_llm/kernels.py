@@ -71,17 +71,16 @@ def _weight(w: "QuantizedWeights") -> Any:  # noqa: ANN401 - of the module in C+
     return built().Weight(w.weight, w.scales, w.biases, w.group_size, w.bits)
 
 
-def settle(w: "QuantizedWeights") -> None:
-    """Keep a matrix that is read again and again in large pages of memory.
+def settle(*arrays: mx.array) -> None:
+    """Keep arrays that are read again and again in large pages of memory.
 
-    It stays where it is, and as it is. A processor reads ahead up to the end of a page,
-    of 4 KB as a rule: out of pages of 2 MB it reads faster. Linux has them on request,
-    and elsewhere nothing happens.
+    They stay where they are, and as they are. A processor reads ahead up to the end of
+    a page, of 4 KB as a rule: out of pages of 2 MB it reads faster. Linux has them on
+    request, and elsewhere nothing happens.
 
     Args:
-        w: The matrix.
+        arrays: They are evaluated.
     """
-    arrays = (w.weight, w.scales, w.biases)
     mx.eval(arrays)
     for array in arrays:
         built().prefer_large_pages(array)

@@ -8,6 +8,8 @@ from jaxtyping import Float
 
 from tiny_llm_course import todo
 
+from . import kernels
+
 Mask = Float[mx.array, "..."] | Literal["causal"] | None
 
 

@@ -6,6 +6,8 @@ from typing import Literal
 import mlx.core as mx
 from jaxtyping import Float
 
+from . import kernels
+
 Mask = Float[mx.array, "..."] | Literal["causal"] | None
 
 
@@ -127,10 +129,13 @@ def _with_room(
     B, H, _, D = new.shape  # noqa: N806 - the axes as in the shapes
     if buffer is None:
         # At least 16, so that the first tokens of a short text do not move at once.
-        return mx.zeros((B, H, max(num_places, 16), D), new.dtype)
-    capacity = buffer.shape[2]
-    if num_places <= capacity:
+        longer = mx.zeros((B, H, max(num_places, 16), D), new.dtype)
+    elif num_places <= (capacity := buffer.shape[2]):
         return buffer
-    num_spare = max(num_places, 2 * capacity) - capacity
-    spare = mx.zeros((B, H, num_spare, D), buffer.dtype)
-    return mx.concatenate([buffer, spare], axis=2)
+    else:
+        num_spare = max(num_places, 2 * capacity) - capacity
+        spare = mx.zeros((B, H, num_spare, D), buffer.dtype)
+        longer = mx.concatenate([buffer, spare], axis=2)
+    if kernels.are_on():
+        kernels.settle(longer)
+    return longer

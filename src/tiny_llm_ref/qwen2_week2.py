@@ -365,14 +365,15 @@ class Qwen2ModelWeek2:
                 f"{args.model_type!r}"
             )
         weights = mlx_model.model
-        self.embedding = _load_embedding(args, weights.embed_tokens)
+        table = _stored(weights.embed_tokens)
+        self.embedding = _embedding_of(args, table)
         self.num_hidden_layers = len(weights.layers)
         self.layers = [
             _load_block(args, layer, enable_flash_attn) for layer in weights.layers
         ]
         self.norm = RMSNorm(args.hidden_size, weights.norm.weight, args.rms_norm_eps)
-        self.w_lm_head = _stored(
-            weights.embed_tokens if args.tie_word_embeddings else mlx_model.lm_head
+        self.w_lm_head = (
+            table if args.tie_word_embeddings else _stored(mlx_model.lm_head)
         )
 
     def __call__(
@@ -431,12 +432,11 @@ class _PackedEmbedding:
         return dequantize(*rows, table.group_size, table.bits)
 
 
-def _load_embedding(
+def _embedding_of(
     args: Any,  # noqa: ANN401
-    layer: nn.Embedding | nn.QuantizedEmbedding,
+    table: Float[mx.array, "V E"] | QuantizedWeights,
 ) -> Embedding | _PackedEmbedding:
-    """Build the embedding from the layer that `mlx_lm` loaded."""
-    table = _stored(layer)
+    """Build the embedding from its table."""
     if isinstance(table, QuantizedWeights):
         return _PackedEmbedding(table)
     return Embedding(args.vocab_size, args.hidden_size, table)
@@ -494,7 +494,7 @@ def _stored(
         w = QuantizedWeights.from_mlx_layer(mlx_layer)
         if kernels.are_on():
             w = _narrowed(w)
-            kernels.settle(w)
+            kernels.settle(w.weight, w.scales, w.biases)
         return w
     return mlx_layer.weight
 

@@ -35,7 +35,7 @@ from tiny_llm_course.bench.taking_turns import (
 )
 from tiny_llm_course.bench.whole_run import Plan, planned
 
-MACHINE = Machine(44e9, 208e9, median_read_bytes_per_s=40e9)
+MACHINE = Machine(44e9, 208e9, best_read_bytes_per_s=48e9)
 DENSE = Stored("float32", "float32")
 FOUR_BITS = Stored("4-bit, float32", "float32", bits=4)
 
@@ -275,16 +275,16 @@ def test_results_that_cannot_be_written_leave_those_before(tmp_path: Path) -> No
     assert file.read_text() == before
 
 
-def test_the_machine_is_the_best_that_was_seen() -> None:
-    """What others do on it makes it slower, and never faster."""
+def test_the_machine_is_what_it_was_in_the_median() -> None:
+    """As every engine is: what others did on it met them all."""
     reads = Case(machine_kind(), QWEN2_0_5B, "read", 512, [0.02, 0.04, 0.03])
-    products = Case(machine_kind(), QWEN2_0_5B, "multiply", 256, [0.02, 0.01])
+    products = Case(machine_kind(), QWEN2_0_5B, "multiply", 256, [0.02, 0.01, 0.05])
 
     found = machine_of([reads, products])
 
-    assert found.read_bytes_per_s == pytest.approx(512e6 / 0.02)
-    assert found.median_read_bytes_per_s == pytest.approx(512e6 / 0.03)
-    assert found.flops_per_s == pytest.approx(2 * 256 * 896 * 4864 / 0.01)
+    assert found.read_bytes_per_s == pytest.approx(512e6 / 0.03)
+    assert found.best_read_bytes_per_s == pytest.approx(512e6 / 0.02)
+    assert found.flops_per_s == pytest.approx(2 * 256 * 896 * 4864 / 0.02)
 
 
 def test_the_figure_has_a_panel_for_each_model_and_work() -> None:

@@ -83,10 +83,11 @@ class LayerOperation : public mx::Primitive {
     const auto weak = [](const mx::array& one) {
       return mx::array::unsafe_weak_copy(one);
     };
+    const mx::array x = in_order(inputs[0], stream());
     const auto table = rotations_for(
         arrays_->head_dim(), arrays_->base, offset_ + inputs[0].shape(1));
     mx::cpu::get_command_encoder(stream()).dispatch(
-        [arrays = arrays_, table, offset = offset_, x = weak(inputs[0]),
+        [arrays = arrays_, table, offset = offset_, x = weak(x),
          old_keys = weak(inputs[1]), old_values = weak(inputs[2]), y = weak(outputs[0]),
          keys = weak(outputs[1]), values = weak(outputs[2])]() mutable {
           copy_if_moved(old_keys, keys);
@@ -186,7 +187,7 @@ std::vector<mx::array> Layer::operator()(
       {mx::float32, mx::float32, mx::float32},
       std::make_shared<LayerOperation>(stream, arrays_, offset),
       // The buffers as they are: a copy in order would be one that somebody else holds.
-      {ready(x, mx::float32), keys, values});
+      {x, keys, values});
 }
 
 }  // namespace tiny_llm::ops

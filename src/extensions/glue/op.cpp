@@ -51,6 +51,20 @@ void copy_in_order(const mx::array& from, mx::array& to) {
   copy_axis(from, from.data<std::byte>(), to.data<std::byte>(), 0);
 }
 
+mx::array in_order(const mx::array& x, mx::Stream stream) {
+  if (is_in_order(x)) return x;
+  mx::array y(x.shape(), x.dtype(), nullptr, {});
+  y.set_data(mx::allocator::malloc(y.nbytes()));
+  auto& encoder = mx::cpu::get_command_encoder(stream);
+  encoder.dispatch([from = mx::array::unsafe_weak_copy(x),
+                    to = mx::array::unsafe_weak_copy(y)]() mutable {
+    copy_in_order(from, to);
+  });
+  // Unlike an input, it is kept by nobody else.
+  encoder.add_temporary(y);
+  return y;
+}
+
 namespace {
 
 /// How a kernel wants to find its inputs in memory.
@@ -72,8 +86,8 @@ class Kernel : public mx::Primitive {
     // MLX keeps the buffers of inputs and outputs until its thread is done with them.
     std::vector<mx::array> in, out;
     for (const mx::array& input : inputs) {
-      const bool is_fine = wanted_ == Inputs::as_they_lie || is_in_order(input);
-      in.push_back(mx::array::unsafe_weak_copy(is_fine ? input : copy(input)));
+      in.push_back(mx::array::unsafe_weak_copy(
+          wanted_ == Inputs::as_they_lie ? input : in_order(input, stream())));
     }
     for (const mx::array& output : outputs) {
       out.push_back(mx::array::unsafe_weak_copy(output));
@@ -91,20 +105,6 @@ class Kernel : public mx::Primitive {
   const char* name() const override { return name_.c_str(); }
 
  private:
-  /// Return an array that gets the entries of `x` in order before the kernel runs.
-  mx::array copy(const mx::array& x) {
-    mx::array y(x.shape(), x.dtype(), nullptr, {});
-    y.set_data(mx::allocator::malloc(y.nbytes()));
-    auto& encoder = mx::cpu::get_command_encoder(stream());
-    encoder.dispatch([from = mx::array::unsafe_weak_copy(x),
-                      to = mx::array::unsafe_weak_copy(y)]() mutable {
-      copy_in_order(from, to);
-    });
-    // Unlike an input, it is kept by nobody else.
-    encoder.add_temporary(y);
-    return y;
-  }
-
   std::string name_;
   Run run_;
   Inputs wanted_;

@@ -43,6 +43,10 @@ std::vector<mlx::core::array> make_strided_op(
 /// Tell whether the entries of an evaluated array lie in order, without gaps.
 bool is_in_order(const mlx::core::array& x);
 
+/// Return an evaluated array whose entries lie in order: `x`, or a copy of it, which the
+/// stream fills before what is dispatched next, and keeps until all is done.
+mlx::core::array in_order(const mlx::core::array& x, mlx::core::Stream stream);
+
 /// Copy the entries of an array, whatever its strides, into one where they lie in order.
 void copy_in_order(const mlx::core::array& from, mlx::core::array& to);
 

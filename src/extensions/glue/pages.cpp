@@ -1,5 +1,6 @@
 #include "glue/pages.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include <nanobind/nanobind.h>
@@ -15,6 +16,7 @@ namespace tiny_llm {
 namespace {
 
 constexpr std::uintptr_t kLargePage = 2 * 1024 * 1024;
+constexpr std::size_t kWorthAsking = 32 * 1024;
 
 #if defined(MADV_COLLAPSE)
 constexpr int kCollapse = MADV_COLLAPSE;
@@ -25,6 +27,7 @@ constexpr int kCollapse = 25;  // of Linux 6.1; an older one refuses it
 }  // namespace
 
 void prefer_large_pages(const mlx::core::array& array) {
+  if (array.nbytes() < kWorthAsking) return;
   const auto address = reinterpret_cast<std::uintptr_t>(array.data<std::byte>());
   const std::uintptr_t first = address / kLargePage * kLargePage;
   const std::uintptr_t last = address + array.nbytes();

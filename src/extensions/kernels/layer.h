@@ -9,8 +9,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "kernels/attention.h"
@@ -85,16 +87,46 @@ class LayerRun {
         static_cast<std::size_t>(L_) * static_cast<std::size_t>(length));
   }
 
-  /// Multiply each token by a matrix, and add a bias if there is one.
-  Memory project(
-      const float* x, const QuantizedMatrix<Scale>& w, const float* bias = nullptr) const {
+  /// Multiply each token by a matrix.
+  Memory project(const float* x, const QuantizedMatrix<Scale>& w) const {
     Memory y = rows_of(w.num_rows);
     multiply(x, w, y.get());
-    for (int token = 0; bias != nullptr && token < L_; ++token) {
-      float* const row = y.get() + static_cast<std::ptrdiff_t>(token) * w.num_rows;
-      for (int o = 0; o < w.num_rows; ++o) row[o] += bias[o];
+    return y;
+  }
+
+  /// Multiply each token by several matrices.
+  template <std::size_t count>
+  std::array<Memory, count> project(
+      const float* x, const std::array<const QuantizedMatrix<Scale>*, count>& all) const {
+    std::array<Memory, count> y;
+    for (std::size_t i = 0; i < count; ++i) y[i] = rows_of(all[i]->num_rows);
+    const auto is_like_first = [&](const QuantizedMatrix<Scale>* w) {
+      return w->bits == all[0]->bits && w->group_size == all[0]->group_size;
+    };
+    if (L_ == 1 && std::all_of(all.begin(), all.end(), is_like_first)) {
+      multiply_one(x, all, y);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) multiply(x, *all[i], y[i].get());
     }
     return y;
+  }
+
+  /// Multiply one token in a single round of the threads, which wait for each other once.
+  template <std::size_t count>
+  void multiply_one(
+      const float* x, const std::array<const QuantizedMatrix<Scale>*, count>& all,
+      const std::array<Memory, count>& y) const {
+    Int8Buffer buffer;
+    const Int8Activations rounded =
+        buffer.round(x, all[0]->num_columns, all[0]->group_size, all[0]->bits);
+    const int num_pieces = 2 * threads().size();
+    threads().run(static_cast<int>(count) * num_pieces, [&](int number) {
+      const auto i = static_cast<std::size_t>(number / num_pieces);
+      const std::int64_t piece = number % num_pieces;
+      const int first = static_cast<int>(all[i]->num_rows * piece / num_pieces);
+      const int last = static_cast<int>(all[i]->num_rows * (piece + 1) / num_pieces);
+      matvec_int8(rounded, *all[i], y[i].get(), Rows{first, last});
+    });
   }
 
   void multiply(const float* x, const QuantizedMatrix<Scale>& w, float* y) const {
@@ -103,6 +135,13 @@ class LayerRun {
       matvec_threaded(buffer.round(x, w.num_columns, w.group_size, w.bits), w, y);
     } else {
       matmul_threaded(x, w, y, L_);
+    }
+  }
+
+  void add_bias(float* y, const float* bias, int length) const {
+    for (int token = 0; token < L_; ++token) {
+      float* const row = y + static_cast<std::ptrdiff_t>(token) * length;
+      for (int o = 0; o < length; ++o) row[o] += bias[o];
     }
   }
 
@@ -116,9 +155,10 @@ class LayerRun {
   }
 
   Memory attend(const float* x) const {
-    const Memory query = project(x, w_.query, w_.query_bias);
-    const Memory key = project(x, w_.key, w_.key_bias);
-    const Memory value = project(x, w_.value, w_.value_bias);
+    const auto [query, key, value] = project<3>(x, {&w_.query, &w_.key, &w_.value});
+    add_bias(query.get(), w_.query_bias, w_.query.num_rows);
+    add_bias(key.get(), w_.key_bias, w_.key.num_rows);
+    add_bias(value.get(), w_.value_bias, w_.value.num_rows);
     const Memory turned = rotated(query.get(), w_.num_heads);
     remember(rotated(key.get(), w_.num_kv_heads).get(), cache_.keys);
     remember(value.get(), cache_.values);
@@ -183,8 +223,7 @@ class LayerRun {
   }
 
   void feed_forward(const float* x, float* y) const {
-    const Memory gate = project(x, w_.gate);
-    const Memory up = project(x, w_.up);
+    const auto [gate, up] = project<2>(x, {&w_.gate, &w_.up});
     const Memory opened = rows_of(w_.gate.num_rows);
     share_rows(L_ * w_.gate.num_rows, 1, [&](Rows numbers) {
       swiglu(gate.get(), up.get(), opened.get(), numbers);

@@ -28,18 +28,18 @@ NUM_TRIALS = 5
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine can do at most.
+    """What a machine can do, in the middle one of many runs.
 
     Attributes:
-        read_bytes_per_s: How fast it reads memory: the best run.
-        flops_per_s: How fast it multiplies float32 matrices, likewise.
-        median_read_bytes_per_s: How fast it read in the middle one of the runs. Less
-            than the best where others were at work.
+        read_bytes_per_s: How fast it reads memory.
+        flops_per_s: How fast it multiplies float32 matrices.
+        best_read_bytes_per_s: How fast it read in its best run: a multiple of the
+            median, where others are at work on the same memory.
     """
 
     read_bytes_per_s: float
     flops_per_s: float
-    median_read_bytes_per_s: float
+    best_read_bytes_per_s: float
 
 
 def build(model: str, solution: str, option: str) -> "MachineEngine":
@@ -83,8 +83,8 @@ def num_threads() -> int:
 def ways_to_read(num_bytes: int, threads: int) -> Sequence[Step]:
     """Return several ways to read an array, of which one should be as fast as memory.
 
-    None is so on every machine. On two cores of an AMD EPYC the product of numpy's BLAS
-    was the fastest of them, and no loop in C++ over 64 bytes at a time came near it.
+    None is so on every machine. The arrays of numpy stand in large pages, where Linux
+    has them: with small ones, none of these ways is as fast on an AMD EPYC.
     """
     if mx.default_device() != mx.Device(mx.cpu):
         on_gpu = mx.ones(num_bytes // 4, mx.float32)

@@ -1,6 +1,6 @@
 """The models of a solution: Week 1's, and Week 2's rung by rung."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -108,7 +108,7 @@ class WithCacheEngine:
         logits = self._model(mx.array([[0]]), 0, caches)
         mx.eval(logits)
         self._dtype = logits.dtype
-        self.stored = how_stored(self._model, self._dtype, num_bytes_of(network))
+        self.stored = how_stored(self._model, self._dtype, network)
 
     def prefill(self, num_tokens: int) -> Step:
         """Get ready to run a prompt through the model, with an empty cache.
@@ -172,35 +172,44 @@ def with_flash_attention(model_class: Any, network: Any) -> Any:  # noqa: ANN401
 def how_stored(
     model: Any,  # noqa: ANN401 - a solution's own
     dtype: mx.Dtype,
-    num_packed_bytes: int,
+    network: Any,  # noqa: ANN401 - mlx_lm has no types
 ) -> Stored:
-    """Find out whether a solution's model keeps its weights packed, as uint32.
+    """Find out whether a solution's model keeps its weights packed, and in what.
 
     Args:
-        model: Which may have made them dense.
+        model: Which may have made them dense, or their scales wider or narrower.
         dtype: In which it computes, and keeps keys and values.
-        num_packed_bytes: What the weights take as they were loaded.
+        network: The weights as they were loaded.
     """
     name = dtype_name(dtype)
-    if any(one.dtype == mx.uint32 for one in _arrays(model, set())):
-        weights = f"{BITS}-bit, {name}"
-        return Stored(weights, name, BITS, GROUP_SIZE, num_packed_bytes)
-    return Stored(name, name)
+    packed = {id(one.weight): one for one in _packed(model, set())}
+    if not packed:
+        return Stored(name, name)
+    loaded = [one for one in network.modules() if hasattr(one, "scales")]
+    num_bytes = num_bytes_of(network) - _num_bytes(loaded) + _num_bytes(packed.values())
+    return Stored(f"{BITS}-bit, {name}", name, BITS, GROUP_SIZE, num_bytes)
 
 
-def _arrays(thing: Any, seen: set[int]) -> Iterator[mx.array]:  # noqa: ANN401
-    """Go through the arrays in an object and its parts."""
+def _num_bytes(packed: Iterable[Any]) -> int:
+    """Count the bytes of packed weights, each with its scales and biases."""
+    return sum(
+        array.nbytes for one in packed for array in (one.weight, one.scales, one.biases)
+    )
+
+
+def _packed(thing: Any, seen: set[int]) -> Iterator[Any]:  # noqa: ANN401
+    """Go through the packed weights in an object and its parts."""
     if id(thing) in seen:
         return
     seen.add(id(thing))
-    if isinstance(thing, mx.array):
+    if isinstance(getattr(thing, "scales", None), mx.array):
         yield thing
-        return
-    if isinstance(thing, dict):
-        parts = list(thing.values())
+    elif isinstance(thing, dict):
+        for part in list(thing.values()):
+            yield from _packed(part, seen)
     elif isinstance(thing, list | tuple):
-        parts = list(thing)
+        for part in thing:
+            yield from _packed(part, seen)
     else:
-        parts = list(getattr(thing, "__dict__", {}).values())
-    for part in parts:
-        yield from _arrays(part, seen)
+        for part in list(getattr(thing, "__dict__", {}).values()):
+            yield from _packed(part, seen)

@@ -97,7 +97,7 @@ def _against_llama_cpp(rows: Sequence[Row], package: str, context: int) -> Promi
 
 
 def _share_of_bandwidth(rows: Sequence[Row], package: str) -> Promise:
-    """Compare with the bandwidth, the best that was measured in this run."""
+    """Compare with the bandwidth that was measured in this run, in its median."""
     ours = _everything(rows, package, "generate", 32)
     reached = None if ours is None else float(ours["share_of_bandwidth"])
     how = "missing" if ours is None else f"{_speed(ours)}, weights and cache read once"

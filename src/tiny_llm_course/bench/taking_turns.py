@@ -23,7 +23,7 @@ AGAIN_S = 5.0
 SLOW_S = 10.0
 """A first step that takes longer counts, and is not a warm-up alone."""
 
-BUDGET_S = 20.0
+BUDGET_S = 10.0
 """A case that has taken longer has no further turn."""
 
 LONGEST_S = 60.0

@@ -21,7 +21,7 @@ from tiny_llm_course.bench.models import EMBEDDED_MODEL, MODELS
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.solution import load_solution
 
-NUM_ROUNDS = 7
+NUM_ROUNDS = 5
 
 QUICK = {"generate": (32,), "prefill": (32,)}
 
@@ -71,7 +71,7 @@ def command(
     the functions of Week 2, Day 2. A second table sets what was reached against what
     the course has promised.
 
-    Everything takes over twenty minutes and 18 GB of memory. Ctrl-C stops it, and
+    Everything takes a quarter of an hour and 18 GB of memory. Ctrl-C stops it, and
     leaves the results of an earlier run as they were.
     """
     from tiny_llm_course.bench import promises, results
