@@ -15,7 +15,14 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
-LABS = ("norm-eps", "norm-speed", "norm-activations", "ablate", "matvec-ladder")
+LABS = (
+    "norm-eps",
+    "norm-speed",
+    "norm-activations",
+    "ablate",
+    "matvec-ladder",
+    "kernel-times",
+)
 
 WIDTH = 120
 """Of a table in a file or a pipe, in characters."""
@@ -41,7 +48,13 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     Ctrl-C stops it; the same command goes on where it was.
     """
     need("matplotlib", "torch", "transformers")
-    from tiny_llm_course.labs import ablate, matvec_ladder, norm_activations, norm_eps
+    from tiny_llm_course.labs import (
+        ablate,
+        kernel_times,
+        matvec_ladder,
+        norm_activations,
+        norm_eps,
+    )
     from tiny_llm_course.labs.experiment import begin, run
     from tiny_llm_course.labs.norm_speed import lab as norm_speed
 
@@ -51,6 +64,7 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         norm_activations.LAB,
         ablate.LAB,
         matvec_ladder.LAB,
+        kernel_times.LAB,
     )
     lab = next(lab for lab in labs if lab.name == name)
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
