@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
-from .counting import SHAPES, growth, sizes_of, steps
+from .counting import FIRST, SHAPES, STEP, growth, sizes_of, steps
 from .pictures import draw_buffer, draw_growth, draw_mask
 
 PROMPT, ANSWER = 12, 32
@@ -30,3 +30,8 @@ def drawings() -> dict[str, Figure]:
             "mask": draw_mask(),
             "growth": draw_growth(),
         }
+
+
+def data() -> dict[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"growing-cache": {"first": FIRST, "step": STEP}}

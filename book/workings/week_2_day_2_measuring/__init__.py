@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 
 from . import bench
+from .choices import choices, several_texts
 from .costs import by_hand, crossing, formats, machine_numbers, prefill, qwen2_0_5b
 from .pictures import draw_bytes, draw_roofline
 
@@ -20,6 +21,7 @@ def numbers() -> dict[str, Any]:
         "format": formats(),
         "prefill": prefill(),
         "crossing": crossing(),
+        "several": several_texts(),
     }
 
 
@@ -32,3 +34,8 @@ def drawings() -> dict[str, Figure]:
 def tables() -> dict[str, list[list[str]]]:
     """Return what the bench has measured."""
     return bench.tables()
+
+
+def data() -> dict[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"under-the-roof": choices()}

@@ -7,11 +7,13 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 
 from .by_hand import (
+    ROW,
     by_groups,
     equal_ends,
     half_precision,
     outlier,
     row_of_eight,
+    stored,
     without_the_move,
 )
 from .counting import (
@@ -29,6 +31,7 @@ def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
     return {
         "row": row_of_eight(),
+        "eight": stored(ROW, bits=8),
         "unmoved": without_the_move(),
         "equal": equal_ends(),
         "outlier": outlier(),
@@ -53,3 +56,8 @@ def drawings() -> dict[str, Figure]:
             "groups": draw_groups(),
             "errors": draw_errors(),
         }
+
+
+def data() -> dict[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"levels-of-a-group": {"weights": ROW}}

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
+from .activations import figure_data
 from .by_hand import group_of_eight
 from .counting import qwen2_matrix, registers
 from .ladder import draw_ladder, ladder_table, measured
@@ -38,3 +39,8 @@ def drawings() -> dict[str, Figure]:
 def tables() -> Mapping[str, Any]:
     """Return what the lab has measured."""
     return {"ladder": ladder_table()}
+
+
+def data() -> Mapping[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"rounded-activations": figure_data()}

@@ -9,6 +9,7 @@ from tiny_llm_course.book.drawing import style
 from .counting import ladder, tile, work
 from .pictures import draw_panel, draw_tile
 from .rounding import costs
+from .tiles import figure_data
 
 
 def numbers() -> dict[str, Any]:
@@ -20,3 +21,8 @@ def drawings() -> dict[str, Figure]:
     """Draw the panel and the tile."""
     with style():
         return {"panel": draw_panel(), "tile": draw_tile()}
+
+
+def data() -> dict[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"tiles": figure_data()}

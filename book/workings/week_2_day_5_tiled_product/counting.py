@@ -3,13 +3,15 @@
 import itertools
 from typing import Any
 
+from tiny_llm_course.labs import kernel_times
+from tiny_llm_course.places import RESULTS
+
 TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
 """A prompt of 256 tokens, and the widest matrix of Qwen2-0.5B but the head."""
 
 TILE_TOKENS, PANEL_ROWS, GROUP = 12, 16, 64
 
-MEASURED_MS = {"naive": 4077, "blocked": 84, "tiles": 6.5, "threads": 3.6}
-"""What each rung took: see the chapter, which names machine and command."""
+RUNGS = ("naive", "blocked", "int8", "threaded")
 
 
 def work() -> dict[str, Any]:
@@ -46,10 +48,16 @@ def tile() -> dict[str, Any]:
 
 
 def ladder() -> dict[str, Any]:
-    """Turn the times of the rungs into factors and operations in a second."""
+    """Turn the times of the lab into factors and operations in a second."""
+    rows = kernel_times.LAB.kept(RESULTS).read()
+    times_us = kernel_times.times_us(rows, kernel_times.PRODUCT)
     operations = work()["giga_operations"]
-    rates = {f"{one}_rate": operations / ms * 1e3 for one, ms in MEASURED_MS.items()}
-    times = list(MEASURED_MS.values())
-    factors = [before / after for before, after in itertools.pairwise(times)]
+    ms = {rung: times_us[rung] / 1e3 for rung in RUNGS}
+    rates = {f"{rung}_rate": operations / ms[rung] * 1e3 for rung in RUNGS}
+    factors = [before / after for before, after in itertools.pairwise(ms.values())]
     named = dict(zip(("blocking", "tiling", "threading"), factors, strict=True))
-    return MEASURED_MS | rates | named | {"all": times[0] / times[-1]}
+    peers = {
+        "mlx": times_us["mx.quantized_matmul"] / 1e3,
+        "torch": times_us["PyTorch, bfloat16"] / 1e3,
+    }
+    return ms | rates | named | peers | {"all": ms["naive"] / ms["threaded"]}

@@ -6,8 +6,9 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
-from .by_hand import in_pieces, one_by_one
+from .by_hand import eight_keys, in_pieces, one_by_one
 from .counting import sizes, tiles
+from .measured import times_ms
 from .pictures import draw_pieces, draw_tiles
 
 
@@ -18,6 +19,7 @@ def numbers() -> dict[str, Any]:
         "pieces": in_pieces(),
         "sizes": sizes(),
         "tiles": tiles(),
+        "times": times_ms(),
     }
 
 
@@ -25,3 +27,8 @@ def drawings() -> dict[str, Figure]:
     """Draw the tiles of a prompt, and the pieces of a cache."""
     with style():
         return {"tiles": draw_tiles(), "pieces": draw_pieces()}
+
+
+def data() -> dict[str, Any]:
+    """Return the keys that the interactive figure starts from."""
+    return {"online-softmax": eight_keys()}

@@ -6,6 +6,10 @@ from typing import Any
 SCORES = (1.0, 3.0, 2.0, 4.0)
 VALUES = (10.0, 20.0, 30.0, 40.0)
 
+MORE_SCORES = (2.0, 0.0, 5.0, 3.0)
+MORE_VALUES = (30.0, 20.0, 60.0, 50.0)
+"""Of the keys that the interactive figure has besides these."""
+
 
 def one_by_one() -> dict[str, Any]:
     """Go through the keys with a running maximum, and compare with the softmax."""
@@ -30,6 +34,11 @@ def one_by_one() -> dict[str, Any]:
     weights = [math.exp(score - max(SCORES)) for score in SCORES]
     direct = sum(w * v for w, v in zip(weights, VALUES, strict=True)) / sum(weights)
     return {"rows": rows, "y": summed / total, "direct": direct}
+
+
+def eight_keys() -> dict[str, Any]:
+    """Return the keys of the interactive figure, which begin with those of the text."""
+    return {"scores": SCORES + MORE_SCORES, "values": VALUES + MORE_VALUES}
 
 
 def in_pieces() -> dict[str, Any]:

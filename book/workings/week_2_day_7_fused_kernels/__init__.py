@@ -7,6 +7,8 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 
 from .by_hand import angles, one_row, passes
+from .exponential import constants, what_terms_buy
+from .measured import times_us
 from .operations import of_a_token, of_the_parts
 from .pictures import draw_passes
 
@@ -19,6 +21,8 @@ def numbers() -> dict[str, Any]:
         "row": one_row(),
         "angle": angles(),
         "passes": passes(),
+        "times": times_us(),
+        "exponential": what_terms_buy(),
     }
 
 
@@ -26,3 +30,8 @@ def drawings() -> dict[str, Figure]:
     """Draw the trips of a row through memory."""
     with style():
         return {"passes": draw_passes()}
+
+
+def data() -> dict[str, Any]:
+    """Return the constants that the interactive figure computes with."""
+    return {"exponential": constants()}

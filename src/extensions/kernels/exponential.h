@@ -2,7 +2,7 @@
 ///
 ///     e^x = 2^n * e^r,   where n = round(x / ln 2) and |r| <= ln(2) / 2
 ///
-/// e^r comes from a polynomial of degree 6 (coefficients of Cephes, Moshier 1989), and
+/// e^r comes from a polynomial of degree 7 (coefficients of Cephes, Moshier 1989), and
 /// the result differs from e^x by 2 units in the last place at most. From 88.73 on the
 /// result is infinite. Below -87 it is 0: no subnormal number comes out. NaN stays NaN.
 #pragma once

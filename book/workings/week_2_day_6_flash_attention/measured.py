@@ -1,0 +1,22 @@
+"""What the lab has measured: read from `book/results`."""
+
+from tiny_llm_course.labs import kernel_times
+from tiny_llm_course.places import RESULTS
+
+
+def times_ms() -> dict[str, dict[str, float]]:
+    """Return the milliseconds of MLX and of the kernel, for each kind of attention."""
+    rows = kernel_times.LAB.kept(RESULTS).read()
+    kinds = {
+        "prompt": kernel_times.PROMPT,
+        "long_prompt": kernel_times.LONG_PROMPT,
+        "decoding": kernel_times.DECODING,
+    }
+    return {
+        name: {
+            "mlx": times["mx.fast"] / 1e3,
+            "own": times[kernel_times.KERNEL] / 1e3,
+        }
+        for name, work in kinds.items()
+        if (times := kernel_times.times_us(rows, work))
+    }

@@ -1,0 +1,28 @@
+"""What the lab has measured: read from `book/results`."""
+
+from typing import Any
+
+from tiny_llm_course.labs import kernel_times
+from tiny_llm_course.places import RESULTS
+
+WAYS = {"week 1": "plain", "mx.fast": "mlx", "mx.compile": "mlx", "kernel": "own"}
+
+
+def times_us() -> dict[str, Any]:
+    """Return the microseconds of each way to do what stands between the products."""
+    rows = kernel_times.LAB.kept(RESULTS).read()
+    parts = {
+        "norm": kernel_times.NORM,
+        "sum_and_norm": kernel_times.SUM_AND_NORM,
+        "rotation": kernel_times.ROTATION,
+        "gate": kernel_times.GATE,
+    }
+    found: dict[str, Any] = {
+        name: {
+            WAYS[way]: time_us
+            for way, time_us in kernel_times.times_us(rows, work).items()
+        }
+        for name, work in parts.items()
+    }
+    found["addition"] = kernel_times.times_us(rows, kernel_times.ADDITION)["mx.add"]
+    return found
