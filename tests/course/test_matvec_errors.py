@@ -109,3 +109,15 @@ def test_a_matrix_without_rows_gives_nothing(
     )
 
     assert rung(mx.zeros((128,)), empty).shape == (0,)
+
+
+def test_a_matrix_without_columns_gives_zeros(
+    rung: Callable[[mx.array, QuantizedWeights], mx.array],
+) -> None:
+    """A sum of nothing, and no division by the bytes of a row."""
+    nothing = mx.zeros((6, 0))
+    words = mx.zeros((6, 0), mx.uint32)
+
+    y = rung(mx.zeros((0,)), QuantizedWeights(nothing, nothing, 32, 4, words))
+
+    assert y.tolist() == [0.0] * 6

@@ -47,9 +47,11 @@ def measured() -> dict[str, Any]:
     }
 
 
-def ladder_table() -> list[Row]:
-    """Return the table of the lab."""
-    return list(matvec_ladder.summary(_rows()))
+def ladder_table() -> list[list[str]]:
+    """Return the table of the lab, without the names of its columns."""
+    return [
+        [str(cell) for cell in row.values()] for row in matvec_ladder.summary(_rows())
+    ]
 
 
 def draw_ladder() -> Figure:

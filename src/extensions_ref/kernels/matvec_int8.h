@@ -100,8 +100,9 @@ inline int num_pieces_of(std::ptrdiff_t num_bytes) {
   constexpr std::ptrdiff_t least = 16 * 1024;
   constexpr std::ptrdiff_t most = 256 * 1024;
   const int size = threads().size();
-  const std::ptrdiff_t for_each = (num_bytes + most * size - 1) / (most * size);
-  return static_cast<int>(std::clamp(num_bytes / least, std::ptrdiff_t{1}, for_each * size));
+  const std::ptrdiff_t for_each = 1 + num_bytes / (most * size);
+  return static_cast<int>(
+      std::clamp(num_bytes / least, std::ptrdiff_t{1}, for_each * size));
 }
 
 }  // namespace detail
