@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <nanobind/nanobind.h>
-
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif

@@ -119,6 +119,7 @@ class LayerRun {
     Int8Buffer buffer;
     const Int8Activations rounded =
         buffer.round(x, all[0]->num_columns, all[0]->group_size, all[0]->bits);
+    // Two for each thread: together with those of the other matrices it is enough.
     const int num_pieces = 2 * threads().size();
     threads().run(static_cast<int>(count) * num_pieces, [&](int number) {
       const auto i = static_cast<std::size_t>(number / num_pieces);
