@@ -9,7 +9,7 @@ import pytest
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal, weight
-from tiny_llm_course.oracle import attention, basics
+from tiny_llm_course.oracle.kept import attention, basics
 
 SOFTMAX = "basics.softmax"
 LINEAR = "basics.linear"

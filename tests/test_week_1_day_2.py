@@ -9,7 +9,7 @@ import pytest
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.oracle import positional_encoding
+from tiny_llm_course.oracle.kept import positional_encoding
 
 ROPE = "positional_encoding.RoPE"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.oracle import positional_encoding
+from tiny_llm_course.oracle.kept import positional_encoding
 
 SINUSOIDS = "positional_encoding.sinusoidal_positions"
 

@@ -16,7 +16,7 @@ from tiny_llm_course.grading.architecture import (
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, gain, normal
-from tiny_llm_course.oracle import basics, feed_forward, layer_norm
+from tiny_llm_course.oracle.kept import basics, feed_forward, layer_norm
 
 RMS_NORM = "layer_norm.RMSNorm"
 SILU = "basics.silu"

@@ -12,7 +12,7 @@ from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, gain, normal
 from tiny_llm_course.grading.training import Trained
-from tiny_llm_course.oracle import norms
+from tiny_llm_course.oracle.kept import norms
 
 LAYER = "norms.LayerNorm"
 BATCH = "norms.BatchNorm"

@@ -12,7 +12,7 @@ from mlx import nn
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal, weight
-from tiny_llm_course.oracle import activations, feed_forward
+from tiny_llm_course.oracle.kept import activations, feed_forward
 
 RELU = "activations.relu"
 GELU = "activations.gelu"

@@ -9,8 +9,8 @@ import pytest
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, gain, normal
-from tiny_llm_course.grading.parts import MLP, Attention, Norm
-from tiny_llm_course.oracle import transformer_block
+from tiny_llm_course.grading.parts import MLP, Attention, Norm, Parts
+from tiny_llm_course.oracle.kept import transformer_block
 
 BLOCKS = {
     "transformer_block.pre_norm_block": transformer_block.pre_norm,
@@ -21,7 +21,7 @@ each_block = pytest.mark.parametrize("symbol", BLOCKS, ids=lambda one: one[18:])
 """Runs a test with the norms before the parts, and with those after the sums."""
 
 
-def _drawn(dim: int, eps: float = 1e-6) -> transformer_block.Parts:
+def _drawn(dim: int, eps: float = 1e-6) -> Parts:
     """Return four parts of which no two are alike."""
     attention = Attention(gain(dim, name="attention"))
     mlp = MLP(gain(dim, name="mlp"))
@@ -33,7 +33,7 @@ def _assert_carries(
     grade: Grader,
     symbol: str,
     x: mx.array,
-    parts: transformer_block.Parts | None = None,
+    parts: Parts | None = None,
 ) -> None:
     """Run a block, with drawn parts unless some are given; compare with PyTorch."""
     chosen = parts or _drawn(x.shape[-1])

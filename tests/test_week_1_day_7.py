@@ -8,7 +8,8 @@ import pytest
 
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.oracle import sampler
+from tiny_llm_course.oracle.kept import sampler
+from tiny_llm_course.oracle.sampler import NUM_CALLS, repeated_rows
 
 MAKE_SAMPLER = "sampler.make_sampler"
 
@@ -37,7 +38,7 @@ def _assert_draws(
         top_k: Number of tokens to keep.
         kept: The tokens of each row that may be drawn. None allows all.
     """
-    call = _call(rows, temp, top_p, top_k, times=sampler.NUM_CALLS)
+    call = _call(rows, temp, top_p, top_k, times=NUM_CALLS)
 
     shares = sampler.shares(rows, temp, kept or [set(range(len(rows[0])))] * len(rows))
     grade.assert_drawn(call, shares)
@@ -51,7 +52,7 @@ def _call(
     times: int,
 ) -> Call:
     """Build one sampler, and call it so many times."""
-    log_probabilities = sampler.repeated_rows(rows)
+    log_probabilities = repeated_rows(rows)
     build = (temp, top_p, top_k)
     return Call(MAKE_SAMPLER, (log_probabilities,), build=build, times=times)
 

@@ -15,7 +15,7 @@ from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype
 from tiny_llm_course.grading.sized import Sized
-from tiny_llm_course.oracle import roofline
+from tiny_llm_course.oracle.kept import roofline
 
 FLOPS = "roofline.flops_per_token"
 BYTES = "roofline.bytes_per_token"

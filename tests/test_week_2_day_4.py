@@ -11,8 +11,8 @@ from tiny_llm_course.grading.architecture import embedded
 from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal
-from tiny_llm_course.oracle import matvec
-from tiny_llm_course.oracle.quantize import Stored, matmul, quantised
+from tiny_llm_course.oracle.kept import matvec, quantize
+from tiny_llm_course.oracle.stored import Stored, quantised
 
 NAIVE = "kernels.matvec_naive"
 BLOCKED = "kernels.matvec_blocked"
@@ -228,7 +228,7 @@ def _assert_product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> No
     """Fail unless a rung multiplies x as it is."""
     weights = grade.run(Call(WEIGHTS, stored.fields()))
 
-    grade.assert_close(Call(rung, (x, weights)), matmul(x, stored), x.dtype)
+    grade.assert_close(Call(rung, (x, weights)), quantize.matmul(x, stored), x.dtype)
 
 
 def _assert_rounded_product(

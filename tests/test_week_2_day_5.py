@@ -18,8 +18,8 @@ from tiny_llm_course.grading.exactly import assert_tuple
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal, weight
 from tiny_llm_course.grading.memory import PeakOf
-from tiny_llm_course.oracle.kernels import panel, rounded_matmul
-from tiny_llm_course.oracle.quantize import Stored, matmul, quantised
+from tiny_llm_course.oracle.kept import kernels, quantize
+from tiny_llm_course.oracle.stored import Stored, quantised
 
 WEIGHTS = "quantize.QuantizedWeights"
 NAIVE = "kernels.matmul_naive"
@@ -52,7 +52,7 @@ def test_task_1_product_agrees_with_torch(
 
     call = _product(grade, rung, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), dtype)
+    grade.assert_close(call, quantize.matmul(x, stored), dtype)
 
 
 @each_float_rung
@@ -65,7 +65,7 @@ def test_task_1_any_number_of_tokens_and_outputs(
 
     call = _product(grade, rung, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_float_rung
@@ -79,7 +79,7 @@ def test_task_1_scales_may_be_stored_in_half_precision(
 
     call = _product(grade, rung, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_float_rung
@@ -90,7 +90,7 @@ def test_task_1_product_takes_every_other_token(grade: Grader, rung: str) -> Non
 
     call = _product(grade, rung, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_float_rung
@@ -101,7 +101,7 @@ def test_task_1_half_precision_is_summed_in_float32(grade: Grader, rung: str) ->
 
     call = _product(grade, rung, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float16)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float16)
 
 
 @each_width
@@ -114,7 +114,7 @@ def test_task_2_panel_has_its_rows_in_order(
 
     call = Call(PACK, (_weights(grade, stored), first_row))
 
-    assert_tuple(grade, call, panel(stored, first_row))
+    assert_tuple(grade, call, kernels.panel(stored, first_row))
 
 
 @each_scale
@@ -125,7 +125,7 @@ def test_task_2_panel_has_its_scales_in_float32(
 
     call = Call(PACK, (_weights(grade, stored), 0))
 
-    assert_tuple(grade, call, panel(stored, 0))
+    assert_tuple(grade, call, kernels.panel(stored, 0))
 
 
 @each_width
@@ -135,7 +135,7 @@ def test_task_2_last_panel_has_the_rows_that_are_left(
 ) -> None:
     """What it has for rows that do not exist is nobody's business."""
     stored = _stored(rows, 128, 64, bits)
-    expected = panel(stored, first_row)
+    expected = kernels.panel(stored, first_row)
 
     call = Call(PACK, (_weights(grade, stored), first_row))
 
@@ -160,7 +160,7 @@ def test_task_3_product_in_integers_is_exact(
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_dtype
@@ -173,7 +173,7 @@ def test_task_3_product_has_the_dtype_of_the_activations(
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), dtype)
+    grade.assert_close(call, quantize.matmul(x, stored), dtype)
 
 
 @each_width
@@ -187,7 +187,7 @@ def test_task_3_largest_sums_fit(grade: Grader, sign: int, bits: int) -> None:
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 def test_task_3_groups_of_zeros_contribute_nothing(grade: Grader) -> None:
@@ -198,7 +198,7 @@ def test_task_3_groups_of_zeros_contribute_nothing(grade: Grader) -> None:
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_dtype
@@ -211,7 +211,7 @@ def test_task_3_rounding_costs_half_a_step_at_most(
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, rounded_matmul(x, stored), dtype)
+    grade.assert_close(call, kernels.rounded_matmul(x, stored), dtype)
 
 
 @pytest.mark.parametrize("part", [0.6, 0.4])
@@ -223,7 +223,7 @@ def test_task_3_rounds_to_the_nearest_step(grade: Grader, part: float) -> None:
 
     call = _product(grade, INT8, x, stored)
 
-    grade.assert_close(call, rounded_matmul(x, stored), mx.float32)
+    grade.assert_close(call, kernels.rounded_matmul(x, stored), mx.float32)
 
 
 @each_width
@@ -236,7 +236,7 @@ def test_task_4_threads_compute_all_of_it(
 
     call = _product(grade, THREADED, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), mx.float32)
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @each_dtype
@@ -249,7 +249,7 @@ def test_task_4_threads_agree_on_a_large_product(
 
     call = _product(grade, THREADED, x, stored)
 
-    grade.assert_close(call, matmul(x, stored), dtype)
+    grade.assert_close(call, quantize.matmul(x, stored), dtype)
 
 
 def test_task_4_threads_return_the_same_each_time(grade: Grader) -> None:
@@ -279,7 +279,7 @@ def test_task_5_linear_is_that_of_the_kernels(
 
     call = Call(LINEAR, (x.reshape(*batch, 128), _weights(grade, stored), *bias))
 
-    right = matmul(x.reshape(*batch, 128), stored, *bias)
+    right = quantize.matmul(x.reshape(*batch, 128), stored, *bias)
     with _kernels("own"):
         grade.assert_close(call, right, dtype)
 
@@ -295,7 +295,7 @@ def test_task_5_linear_agrees_on_a_trained_layer(
     call = Call(LINEAR, (x, _weights(grade, stored), bias))
 
     with _kernels("own"):
-        grade.assert_close(call, rounded_matmul(x, stored, bias), mx.float32)
+        grade.assert_close(call, kernels.rounded_matmul(x, stored, bias), mx.float32)
 
 
 @pytest.mark.parametrize("tokens", [1, 4])
@@ -325,7 +325,7 @@ def test_task_5_linear_without_kernels_does_not_round_to_8_bits(
     call = Call(LINEAR, (x, _weights(grade, stored)))
 
     with _kernels("none"):
-        grade.assert_close(call, matmul(x, stored), mx.float32)
+        grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
 @contextmanager

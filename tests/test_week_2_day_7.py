@@ -29,7 +29,7 @@ from tiny_llm_course.grading.predicting import (
     story,
 )
 from tiny_llm_course.grading.several import OneOf
-from tiny_llm_course.oracle import fused, layer_norm, positional_encoding
+from tiny_llm_course.oracle.kept import fused, layer_norm, positional_encoding, qwen2
 
 RMS_NORM = "kernels.rms_norm"
 ADD_RMS_NORM = "kernels.add_rms_norm"
@@ -446,8 +446,6 @@ def _quantised(group_size: int) -> tuple[Any, Architecture]:
 @functools.cache
 def _truth_of(pieces: tuple[int, ...], group_size: int) -> Truth:
     """Return what the quantised model should say of the story, for all solutions."""
-    from tiny_llm_course.oracle import qwen2  # transformers takes seconds to import
-
     model, sizes = _quantised(group_size)
     ids = story(sum(pieces))
     return qwen2.model_in_pieces(ids, dequantised(model), sizes, pieces)
@@ -461,8 +459,6 @@ def _assert_exact(
     dtype: mx.Dtype = mx.float32,
 ) -> None:
     """Run a model with dense weights on a text, and compare with `transformers`."""
-    from tiny_llm_course.oracle import qwen2
-
     weights = model_weights(sizes, dtype)
 
     call = Predicting(

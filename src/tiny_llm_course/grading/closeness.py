@@ -1,6 +1,7 @@
 """The one function that decides whether an output is right."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
@@ -42,6 +43,19 @@ class Truth:
     scale: NDArray[np.float64]
 
 
+def wide(x: mx.array) -> NDArray[Any]:
+    """Return the entries of `x` in float64, or int64 if it holds integers."""
+    if mx.issubdtype(x.dtype, mx.integer):
+        return np.array(x).astype(np.int64)
+    # Numpy has no bfloat16, and float32 holds every value of both half types.
+    return np.array(x.astype(mx.float32), dtype=np.float64)
+
+
+def copied(value: NDArray[np.float64]) -> Truth:
+    """Allow no error beyond the last digit: nothing is computed."""
+    return Truth(value, np.zeros_like(value))
+
+
 def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
     """Measure how far each entry of `got` is from the truth.
 
@@ -53,8 +67,7 @@ def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
         got: An output of the shape of `truth.value`.
         truth: What it should be.
     """
-    # Numpy has no bfloat16, and float32 holds every value of both half types.
-    output = np.array(got.astype(mx.float32), dtype=np.float64)
+    output = wide(got.astype(mx.float32))
     unit = epsilon(got.dtype) * truth.scale + _SMALLEST.get(got.dtype, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.abs(output - truth.value) / unit

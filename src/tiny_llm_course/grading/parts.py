@@ -59,3 +59,7 @@ class Norm:
         mean_square = mx.mean(wide * wide, axis=-1, keepdims=True)
         unit = wide * mx.rsqrt(mean_square + self.eps)
         return (unit * self.weight).astype(x.dtype)
+
+
+Parts = tuple[Attention, MLP, Norm, Norm]
+"""Attention, MLP, the norm before each."""

@@ -1,11 +1,14 @@
 """Attention, as PyTorch computes it in float64."""
 
 import mlx.core as mx
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
+from numpy.typing import NDArray
 
 from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.oracle.exact import (
+    as_numpy,
     exact,
     float32_share,
     layer_truth,
@@ -51,11 +54,11 @@ def attention(
     return truth(output, output.abs() + (probabilities * size) @ values.abs())
 
 
-def causal_mask(num_queries: int, num_keys: int) -> torch.Tensor:
+def causal_mask(num_queries: int, num_keys: int) -> NDArray[np.float64]:
     """Return 0 where a query may look and -inf where not, the last row all 0."""
     allowed = torch.ones(num_queries, num_keys, dtype=torch.bool)
     allowed = allowed.tril(diagonal=num_keys - num_queries)
-    return torch.zeros(num_queries, num_keys).double().masked_fill(~allowed, -torch.inf)
+    return as_numpy(torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf))
 
 
 def multi_head_attention(

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.closeness import Truth, epsilon
+from tiny_llm_course.grading.closeness import Truth, copied, epsilon, wide
 
 # The arrays of a test are tiny: threads would cost more than they bring.
 torch.set_num_threads(1)
@@ -15,9 +15,8 @@ torch.set_num_threads(1)
 
 def exact(x: mx.array) -> torch.Tensor:
     """Return `x` as a float64 tensor, or int64 if it holds integers."""
-    if mx.issubdtype(x.dtype, mx.integer):
-        return torch.from_numpy(np.array(x).astype(np.int64))
-    return torch.from_numpy(np.array(x.astype(mx.float32), dtype=np.float64))
+    # A copy: PyTorch may write into it.
+    return torch.tensor(wide(x))
 
 
 def truth(value: torch.Tensor, scale: torch.Tensor) -> Truth:
@@ -27,10 +26,12 @@ def truth(value: torch.Tensor, scale: torch.Tensor) -> Truth:
 
 def exact_truth(value: torch.Tensor) -> Truth:
     """Allow no error beyond the last digit: nothing is computed."""
-    return truth(value, torch.zeros_like(value))
+    return copied(as_numpy(value))
 
 
-def layer_truth(value: torch.Tensor, num_terms: int, dtype: mx.Dtype) -> Truth:
+def layer_truth(
+    value: torch.Tensor | NDArray[np.float64], num_terms: int, dtype: mx.Dtype
+) -> Truth:
     """Judge the output of a whole layer, vector by vector, on its largest entry.
 
     Args:
@@ -38,6 +39,7 @@ def layer_truth(value: torch.Tensor, num_terms: int, dtype: mx.Dtype) -> Truth:
         num_terms: Length of the longest sum on the way.
         dtype: Of the input, and so of every rounding on the way.
     """
+    value = torch.as_tensor(value)
     largest = value.abs().amax(dim=-1, keepdim=True)
     return truth(value, largest * (1 + summing(num_terms, dtype)))
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
-from tiny_llm_course.oracle.quantize import Stored, dequantised, matmul
+from tiny_llm_course.oracle.quantize import matmul
+from tiny_llm_course.oracle.stored import Stored, dequantised
 
 PANEL_ROWS = 16
 

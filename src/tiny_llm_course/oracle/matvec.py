@@ -5,7 +5,8 @@ import torch
 
 from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
-from tiny_llm_course.oracle.quantize import Stored, dequantised, matmul
+from tiny_llm_course.oracle.quantize import matmul
+from tiny_llm_course.oracle.stored import Stored, dequantised
 
 LARGEST = 127
 """Of 8 bits with a sign, as far as they reach on both sides."""

@@ -4,11 +4,22 @@ import math
 from collections.abc import Sequence
 
 import mlx.core as mx
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
+from numpy.typing import NDArray
 
 from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.oracle.exact import exact, float32_share, summing, truth
+from tiny_llm_course.oracle.exact import (
+    as_numpy,
+    exact,
+    float32_share,
+    summing,
+    truth,
+)
+
+Running = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""A running mean and a running variance."""
 
 
 def layer_norm(x: mx.array, weight: mx.array, bias: mx.array, eps: float) -> Truth:
@@ -38,7 +49,7 @@ def batch_norm_in_use(
     x: mx.array,
     weight: mx.array,
     bias: mx.array,
-    running: tuple[torch.Tensor, torch.Tensor],
+    running: Running,
     eps: float = 1e-5,
 ) -> Truth:
     """Judge what comes out when the statistics are the running ones.
@@ -46,7 +57,7 @@ def batch_norm_in_use(
     Gain and spread may be multiplied before x is known, and the mean with them.
     """
     inputs, gain, shift = map(exact, (x, weight, bias))
-    mean, variance = running
+    mean, variance = map(torch.from_numpy, running)
     rows = inputs.reshape(-1, inputs.shape[-1])
     value = F.batch_norm(rows, mean, variance, gain, shift, eps=eps)
     terms = gain.abs() * (inputs.abs() + mean.abs()) / (variance + eps).sqrt()
@@ -55,17 +66,17 @@ def batch_norm_in_use(
 
 def running_statistics(
     batches: Sequence[mx.array], mean: mx.array, var: mx.array, momentum: float = 0.1
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> Running:
     """Return the running mean and variance after training on all of `batches`."""
     running = exact(mean), exact(var)
     for batch in batches:
         rows = exact(batch).reshape(-1, batch.shape[-1])
         F.batch_norm(rows, *running, training=True, momentum=momentum)
-    return running
+    return as_numpy(running[0]), as_numpy(running[1])
 
 
 def remembered(
-    value: torch.Tensor, batches: Sequence[mx.array], start: mx.array
+    value: NDArray[np.float64], batches: Sequence[mx.array], start: mx.array
 ) -> Truth:
     """Judge a running statistic on where it began, where it is, and what it averages.
 
@@ -76,8 +87,9 @@ def remembered(
     """
     rows = torch.cat([exact(one).reshape(-1, one.shape[-1]) for one in batches])
     noise = summing(rows.shape[0], mx.float32)
-    size = value.abs() + rows.abs().mean(dim=0)
-    return truth(value, exact(start).abs() + size * (1 + noise))
+    reached = torch.from_numpy(value)
+    size = reached.abs() + rows.abs().mean(dim=0)
+    return truth(reached, exact(start).abs() + size * (1 + noise))
 
 
 def group_norm(

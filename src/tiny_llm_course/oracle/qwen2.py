@@ -4,7 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import mlx.core as mx
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from transformers import DynamicCache, Qwen2Config
 from transformers.models.qwen2 import modeling_qwen2
 
@@ -23,7 +25,7 @@ def mlp(x: mx.array, weights: Weights) -> Truth:
 
 
 def attention(
-    x: mx.array, weights: Weights, sizes: Architecture, mask: torch.Tensor | None
+    x: mx.array, weights: Weights, sizes: Architecture, mask: NDArray[np.float64] | None
 ) -> Truth:
     """Run `Qwen2Attention`.
 
@@ -35,17 +37,18 @@ def attention(
     """
     layer = modeling_qwen2.Qwen2Attention(_config(sizes), layer_idx=0)
     rotation = _rotation(slice(0, x.shape[1]), sizes)
-    output, _ = _loaded(layer, weights)(exact(x), rotation, mask)
+    output, _ = _loaded(layer, weights)(exact(x), rotation, _tensor(mask))
     return layer_truth(output, sizes.hidden_size, x.dtype)
 
 
 def block(
-    x: mx.array, weights: Weights, sizes: Architecture, mask: torch.Tensor | None
+    x: mx.array, weights: Weights, sizes: Architecture, mask: NDArray[np.float64] | None
 ) -> Truth:
     """Run `Qwen2DecoderLayer`, with the arguments of `attention`."""
     layer = modeling_qwen2.Qwen2DecoderLayer(_config(sizes), layer_idx=0)
     rotation = _rotation(slice(0, x.shape[1]), sizes)
-    output = _loaded(layer, weights)(exact(x), mask, position_embeddings=rotation)
+    layer = _loaded(layer, weights)
+    output = layer(exact(x), _tensor(mask), position_embeddings=rotation)
     return layer_truth(output, sizes.intermediate_size, x.dtype)
 
 
@@ -117,6 +120,11 @@ def _slices(pieces: Sequence[int]) -> Iterator[slice]:
     """Yield the positions of each piece."""
     for start, stop in itertools.pairwise(itertools.accumulate(pieces, initial=0)):
         yield slice(start, stop)
+
+
+def _tensor(mask: NDArray[np.float64] | None) -> torch.Tensor | None:
+    """Hand a mask to PyTorch, if there is one."""
+    return None if mask is None else torch.from_numpy(mask)
 
 
 def _mask(positions: slice) -> torch.Tensor:

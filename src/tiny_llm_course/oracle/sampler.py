@@ -2,7 +2,6 @@
 
 import mlx.core as mx
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 NUM_CALLS = 40
@@ -31,6 +30,8 @@ def shares(
         temp: Temperature. At 0, all falls on the likeliest of the kept tokens.
         kept: The tokens of each row that may be drawn.
     """
+    import torch  # the numbers above are needed without it
+
     scores = torch.tensor(rows, dtype=torch.float64).log()
     allowed = torch.zeros_like(scores)
     for row, tokens in zip(allowed, kept, strict=True):

@@ -5,10 +5,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 
 from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.parts import MLP, Attention, Norm
+from tiny_llm_course.grading.parts import MLP, Attention, Norm, Parts
 from tiny_llm_course.oracle.exact import exact, layer_truth
-
-Parts = tuple[Attention, MLP, Norm, Norm]
 
 
 def pre_norm(x: mx.array, parts: Parts) -> Truth:

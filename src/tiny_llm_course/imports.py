@@ -1,0 +1,65 @@
+"""Which files of the course a file imports, and those import in turn."""
+
+import ast
+import functools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+COURSE = Path(__file__).parent
+
+KEPT = "tiny_llm_course.oracle.kept"
+"""What is imported from it are the modules beside it."""
+
+
+def course_files_behind(
+    files: Iterable[Path], folders: Iterable[str] = ()
+) -> list[Path]:
+    """Return files and all that they import from the course, in order of their paths.
+
+    Imports inside functions count as well, and those of a name alone are followed.
+
+    Args:
+        files: Where to start.
+        folders: The parts of the course that are followed, such as "oracle". Without
+            any, all are.
+    """
+    within = tuple(COURSE / folder for folder in folders) or (COURSE,)
+    found, wanted = set[Path](), list(files)
+    while wanted:
+        path = wanted.pop()
+        if path not in found:
+            found.add(path)
+            wanted += [
+                one
+                for one in _imported(path)
+                if any(one.is_relative_to(folder) for folder in within)
+            ]
+    return sorted(found)
+
+
+@functools.cache
+def _imported(path: Path) -> tuple[Path, ...]:
+    """Return the files of the course that a file imports itself."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return ()
+    places = {one for node in ast.walk(tree) for one in _modules(node)}
+    return tuple(sorted(filter(Path.exists, places)))
+
+
+def _modules(node: ast.AST) -> Iterator[Path]:
+    """Yield where the modules that a statement imports would be in the course."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        names = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+        if node.module == KEPT:
+            names += [f"{KEPT.rpartition('.')[0]}.{one.name}" for one in node.names]
+    else:
+        return
+    for name in names:
+        package, *parts = name.split(".")
+        if package == COURSE.name and parts:
+            yield COURSE.joinpath(*parts).with_suffix(".py")
+            yield COURSE.joinpath(*parts, "__init__.py")
