@@ -229,7 +229,7 @@ def test_a_verdict_falls_when_the_grader_changes(
     solve(checkout, "layer_norm.py")
     graded(RMS_NORM)
 
-    monkeypatch.setattr(fingerprints, "_grader", lambda: "another one")
+    monkeypatch.setattr(fingerprints, "_meaning_of_judge", lambda path: f"new {path}")
 
     assert status(checkout, RMS_NORM) == "changed"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tiny_llm_course.imports import course_files_behind
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, called_by, tasks
 from tiny_llm_course.workbook import kernels
@@ -19,7 +20,7 @@ from tiny_llm_course.workbook.source import (
 )
 
 GRADER = ("grading", "oracle")
-"""The folders of the course whose code decides what is right."""
+"""The folders of the course whose code decides what is right, if a test imports it."""
 
 EVERYTHING = "*"
 """Stands for all names of a file, as in an import."""
@@ -41,9 +42,11 @@ def of_verdict(checkout: Checkout, task: Task) -> str:
 
     Comments, docstrings and layout do not count, nor do other tasks in the same files.
     """
-    tests = _whole(checkout.tests / task.test_file)
+    tests = checkout.tests / task.test_file
+    judges = [one for one in course_files_behind([tests], GRADER) if one != tests]
     symbols = [*task.symbols, *map(called_by, task.kernels)]
-    return _digest([*_behind(checkout, symbols), tests, _grader()])
+    code = _behind(checkout, symbols)
+    return _digest([*code, _whole(tests), *map(_meaning_of_judge, judges)])
 
 
 def of_answer(checkout: Checkout, task: Task) -> str:
@@ -142,11 +145,6 @@ def _meaning_of_file(path: Path) -> str:
 
 
 @functools.cache
-def _grader() -> str:
-    """Return what the code does that decides on right and wrong."""
-    course = Path(__file__).parents[1]
-    return "\n".join(
-        _whole(path)
-        for folder in GRADER
-        for path in sorted((course / folder).glob("*.py"))
-    )
+def _meaning_of_judge(path: Path) -> str:
+    """Return what a file of the course does. It does not change while it runs."""
+    return _meaning_of_file(path)
