@@ -1,12 +1,12 @@
 """How far the learner has come, kept in a small file that git ignores."""
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from tiny_llm_course.grading.assessment import tasks_asked_for
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
 from tiny_llm_course.places import Checkout
@@ -175,8 +175,7 @@ def record(
         The copy of the progress file, if that was damaged.
     """
     progress, damaged = load(checkout)
-    words = " ".join(pytest_args)
-    all_ran = re.fullmatch(r"((-q|-k ?task_\d+)( |$))*", words) is not None
+    all_ran = tasks_asked_for([], pytest_args) is not None
     for report in reports:
         if is_skipped(checkout, progress, report.task):
             continue

@@ -59,6 +59,8 @@ class Solution:
 
     def _import(self, file: str) -> types.ModuleType:
         """Import one file, telling its author where it breaks if it does."""
+        if imported := sys.modules.get(f"{self.package}.{file}"):
+            return imported
         try:
             with _lent(self._other_names, self.folder):
                 return importlib.import_module(f"{self.package}.{file}")

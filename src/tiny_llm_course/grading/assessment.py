@@ -1,5 +1,6 @@
 """Grades some days, and finds out what stands in the way of what fails."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.launch import Launch, start
+from tiny_llm_course.grading.not_begun import results_of, split
 from tiny_llm_course.grading.remarks import library_calls
 from tiny_llm_course.grading.results import Results
 from tiny_llm_course.grading.standing import (
@@ -32,12 +34,32 @@ def assess(
         CourseError: There is no such solution, or pytest cannot use its arguments.
     """
     folder = load_solution(solution).folder
-    results = session.grade(days, solution, pytest_args)
+    asked_for = tasks_asked_for(days, pytest_args)
+    if asked_for:
+        results = _grade_tasks(asked_for, solution, start)
+    else:
+        results = session.grade(days, solution, pytest_args)
     foundations = unknown_foundations(standings(days, results))
     if foundations:
         below = _grade_tasks(foundations, solution, start)
         results = below.joined_with(results)
     return [_with_remarks(report, folder) for report in standings(days, results)]
+
+
+def tasks_asked_for(
+    days: Sequence[Day], pytest_args: Sequence[str]
+) -> list[Task] | None:
+    """Return the tasks that `pytest_args` leave, or None if only pytest can tell."""
+    words = re.fullmatch(r"(?:(?:-q|-k ?task_(\d+))(?: |$))*", " ".join(pytest_args))
+    if words is None:
+        return None
+    number = words[1]
+    return [
+        task
+        for day in days
+        for task in day.tasks
+        if number in {None, str(task.address.task)}
+    ]
 
 
 def assess_tasks(
@@ -51,12 +73,17 @@ def assess_tasks(
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
-    """Run the tests of some tasks of any days."""
-    addresses = {(task.address.week, task.address.day) for task in tasks}
+    """Run the tests of some tasks of any days, but of those that are all stubs."""
+    begun, not_begun = split(tasks, load_solution(solution).folder)
+    results = results_of(not_begun)
+    if not begun:
+        return results
+    addresses = {(task.address.week, task.address.day) for task in begun}
     days = [
         day for day in select_days(None, None) if (day.week, day.number) in addresses
     ]
-    return session.grade(days, solution, session.only(tasks), launch=launch)
+    graded = session.grade(days, solution, tasks=begun, launch=launch)
+    return results.joined_with(graded)
 
 
 def _with_remarks(report: TaskReport, folder: Path) -> TaskReport:

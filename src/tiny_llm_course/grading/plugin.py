@@ -16,19 +16,19 @@ from typing import Any
 
 import mlx.core as mx
 import pytest
-from jaxtyping import install_import_hook
 
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading import results, shapes
+from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
+from tiny_llm_course.grading.standing import is_own_stub
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import Address
+from tiny_llm_course.syllabus import Address, task_at
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
 """What the book prints is the same on every machine, with a GPU or without."""
@@ -85,8 +85,17 @@ def solution(request: pytest.FixtureRequest) -> Solution:
     except CourseError as error:
         pytest.exit(str(error), returncode=2)
     if found.folder == REFERENCE:
-        install_import_hook(found.package, f"{shapes.__name__}.checked")
+        _check_shapes(found.package)
     return found
+
+
+def _check_shapes(package: str) -> None:
+    """Run the annotations of a package at every call."""
+    from jaxtyping import install_import_hook
+
+    from tiny_llm_course.grading import shapes  # brings beartype
+
+    install_import_hook(package, f"{shapes.__name__}.checked")
 
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
@@ -132,8 +141,20 @@ def pytest_collection_modifyitems(
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Write down which test is running, in case it takes the interpreter with it."""
     path, task = item.config.getoption("--results"), task_of(item)
+    if item.config.getoption("--task") and task and _has_met_a_stub(item, task):
+        pytest.skip("the task is not started")
     if path and task:
         results.append(path, results.Result(str(task), item.nodeid))
+
+
+def _has_met_a_stub(item: pytest.Item, task: Address) -> bool:
+    """Tell whether a test of a task has come upon a stub of the task itself."""
+    outcomes = item.config.stash[OUTCOMES].get(task, [])
+    return any(
+        one.verdict is not None
+        and is_own_stub(task_at(task), one.verdict.status, str(one.verdict))
+        for one in outcomes[-1:]
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -169,6 +190,8 @@ def pytest_runtest_makereport(
     """Show a verdict as the text it carries, without a stack trace of ours."""
     report = yield
     verdict = call.excinfo.value if call.excinfo else None
+    if report.skipped:
+        return report
     status = results.PASSED if report.passed else results.WRONG
     if isinstance(verdict, VerdictError):
         status = verdict.status

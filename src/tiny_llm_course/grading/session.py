@@ -22,12 +22,16 @@ SILENCE_LIMIT_S = 60.0
 
 NO_TESTS_COLLECTED = 5
 
+QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
+"""Nobody sees what pytest prints, so it need not look for lines and values to show."""
+
 
 def grade(
     days: Sequence[Day],
     solution: str,
     pytest_args: Sequence[str] = (),
     *,
+    tasks: Sequence[Task] | None = None,
     launch: Launch = start,
     silence_limit_s: float = SILENCE_LIMIT_S,
 ) -> Results:
@@ -42,6 +46,8 @@ def grade(
         days: What to grade.
         solution: Whom to grade: a package or a folder.
         pytest_args: More arguments for pytest, such as `-k task_1`.
+        tasks: Those to grade. Of them, a task ends where it meets a stub of its own.
+            None runs all tests of all tasks.
         launch: Starts pytest.
         silence_limit_s: How long one test may take.
 
@@ -51,7 +57,7 @@ def grade(
     prepare(days, solution)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        arguments = pytest_arguments(days, solution, ["-q", *pytest_args])
+        arguments = pytest_arguments(days, solution, [*QUIETLY, *pytest_args], tasks)
         arguments += ["--results", str(path)]
         path.touch()
         while _unfinished(launch(arguments), path, silence_limit_s):
@@ -59,17 +65,19 @@ def grade(
         return read(path)
 
 
-def only(tasks: Sequence[Task]) -> list[str]:
-    """Return the arguments for pytest that leave out all other tasks."""
-    return [f"--task={task.address}" for task in tasks]
-
-
 def pytest_arguments(
-    days: Sequence[Day], solution: str, pytest_args: Sequence[str]
+    days: Sequence[Day],
+    solution: str,
+    pytest_args: Sequence[str],
+    tasks: Sequence[Task] | None = None,
 ) -> list[str]:
-    """Return the arguments for pytest that run the tests of some days."""
-    files = [str(TESTS / name) for day in days for name in day.test_files]
+    """Return the arguments for pytest that run the tests of some days, or tasks."""
+    named = [name for day in days for name in day.test_files]
+    if tasks is not None:
+        named = list(dict.fromkeys(task.test_file for task in tasks))
     options = ["--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")]
+    options += [f"--task={task.address}" for task in tasks or ()]
+    files = [str(TESTS / name) for name in named]
     return [*options, "--solution", solution, *files, *pytest_args]
 
 

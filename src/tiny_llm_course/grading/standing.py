@@ -62,10 +62,14 @@ def own_status(task: Task, results: Sequence[Result]) -> str:
     failures = [result for result in results if result.status != PASSED]
     if not failures:
         return DONE
-    own_stubs = tuple(f"{tasks_of(part)[0].address} " for part in task.parts)
-    stubs = [one for one in failures if one.status == NOT_STARTED]
-    is_stub = any(one.message.startswith(own_stubs) for one in stubs)
+    is_stub = any(is_own_stub(task, one.status, one.message) for one in failures)
     return NOT_STARTED if is_stub else WRONG
+
+
+def is_own_stub(task: Task, status: str, message: str) -> bool:
+    """Tell whether a test failed because a part of its own task is a stub."""
+    own_stubs = tuple(f"{tasks_of(part)[0].address} " for part in task.parts)
+    return status == NOT_STARTED and message.startswith(own_stubs)
 
 
 def standings(days: Sequence[Day], results: Results) -> list[TaskReport]:

@@ -42,6 +42,21 @@ def is_untouched(checkout: Checkout, kernel: str) -> bool:
     return is_stub(source, source.named(name))
 
 
+def is_stub_in(sources: Path, kernel: str) -> bool:
+    """Tell whether a kernel of any solution is a stub, or not there at all.
+
+    Args:
+        sources: The folder of its C++.
+        kernel: As in `Task.kernels`.
+
+    Returns:
+        False as well if its file is not C++.
+    """
+    path = sources / FOLDER / kernel.partition(":")[0]
+    source = _parsed(path)
+    return is_stub(source, source.named(name_of(kernel))) if source else False
+
+
 def plan(
     checkout: Checkout, kernels: Iterable[str], *, to_stub: bool
 ) -> Iterator[Change]:

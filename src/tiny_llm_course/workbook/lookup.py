@@ -56,6 +56,22 @@ def is_untouched(checkout: Checkout, symbol: str) -> bool:
     source = parsed(path)
     if source is None:
         return f'todo("{tasks_of(symbol)[0].address}")' in _as_far_as_readable(path)
+    return _is_missing(source, name)
+
+
+def is_stub_in(folder: Path, symbol: str) -> bool:
+    """Tell whether a symbol of any solution is a stub, or not there at all.
+
+    False if its file is not Python.
+    """
+    file, name = symbol.split(".")
+    path = folder / f"{file}.py"
+    source = parsed(path)
+    return _is_missing(source, name) if source else not path.exists()
+
+
+def _is_missing(source: Source, name: str) -> bool:
+    """Tell whether a name is a stub in a file, or not there at all."""
     found = source.definition(name)
     return is_stub(source, found) if found else name not in source.names
 

@@ -1,0 +1,40 @@
+"""Tasks that are all stubs: known from the files, so that no test has to run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.grading.results import NOT_STARTED, Result, Results
+from tiny_llm_course.syllabus import Task, tasks_of
+from tiny_llm_course.workbook import kernels, lookup
+
+
+def split(tasks: Sequence[Task], folder: Path) -> tuple[list[Task], list[Task]]:
+    """Return the tasks of a solution that are begun, and those that are not."""
+    begun = [task for task in tasks if not _is_all_stubs(task, folder)]
+    return begun, [task for task in tasks if task not in begun]
+
+
+def results_of(tasks: Sequence[Task]) -> Results:
+    """Say of each task that it is not started, in the words of its stub."""
+    found = [
+        Result(str(task.address), str(task.address), NOT_STARTED, _words_of_stub(task))
+        for task in tasks
+    ]
+    return Results({one.test: one for one in found}, {})
+
+
+def _words_of_stub(task: Task) -> str:
+    """Return what the first stub raises. It names the first task that it is for."""
+    return tasks_of(task.parts[0])[0].not_started()
+
+
+def _is_all_stubs(task: Task, folder: Path) -> bool:
+    """Tell whether nothing of a task is there, in files that can be read.
+
+    Of a file that cannot, a test says what is wrong with it.
+    """
+    in_cpp = sources_of(folder)
+    return all(lookup.is_stub_in(folder, one) for one in task.symbols) and all(
+        in_cpp is not None and kernels.is_stub_in(in_cpp, one) for one in task.kernels
+    )
