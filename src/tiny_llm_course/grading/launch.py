@@ -25,10 +25,11 @@ class Launched:
 
 SLOW_MODULES = (
     "tiny_llm_course.grading.plugin",
-    "tiny_llm_course.oracle.qwen2",
+    "tiny_llm_course.oracle.kept",
+    "jaxtyping",
     "mlx_lm.models.qwen2",
 )
-"""They bring MLX, PyTorch and `transformers`: seconds."""
+"""They bring MLX and what reads checkpoints. PyTorch has mostly been asked already."""
 
 Launch = Callable[[Sequence[str]], Launched]
 """Starts pytest with the given arguments."""
