@@ -103,8 +103,12 @@ def _steps(groups: Array) -> Array:
 
 
 def _product_with(rounded: Array, x: Array, w: QuantizedWeights) -> Array:
-    """Multiply by what the groups of x are rounded to."""
-    return mx.matmul(_dense(w), mx.flatten(rounded)).astype(x.dtype)
+    """Multiply by what the groups of x are rounded to, and add up in float64.
+
+    A sum over a row of float32 would be as exact as the BLAS at hand adds it up.
+    """
+    product = _floats(_dense(w)).astype(np.float64) @ _floats(mx.flatten(rounded))
+    return mx.array(product.astype(np.float32)).astype(x.dtype)
 
 
 @specimen(3, symbol=INT8)
