@@ -71,7 +71,10 @@ def __getattr__(module: str) -> Asked:
 
 def _answer(question: object, compute: Callable[[], Any]) -> Any:  # noqa: ANN401
     """Find the answer to a question, or compute and keep it."""
-    path = _folder() / hashlib.blake2b(b"\0".join(_parts(question))).hexdigest()[:32]
+    digest = hashlib.blake2b(digest_size=16)
+    for part in _parts(question):
+        digest.update(part)
+    path = _folder() / digest.hexdigest()
     with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
         return pickle.loads(path.read_bytes())  # noqa: S301 - written below
     answer = compute()
@@ -100,29 +103,28 @@ def _folder() -> Path:
     return found
 
 
-def _parts(value: object) -> Iterator[bytes]:
+def _parts(value: object) -> Iterator[bytes | memoryview]:
     """Yield all that an argument consists of, as bytes that tell it from any other.
 
     Raises:
         TypeError: It is of a kind that cannot be told from others of it.
     """
-    yield type(value).__name__.encode()
-    if isinstance(value, mx.array):
-        yield f"{value.dtype}{value.shape}".encode()
-        yield bytes(memoryview(value))  # pyright: ignore[reportArgumentType] - it can
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype}{value.shape}".encode()
-        yield value.tobytes()
+    yield f"{type(value).__name__} ".encode()
+    if isinstance(value, mx.array | np.ndarray):
+        yield f"{value.dtype}{value.shape} ".encode()
+        entries = memoryview(value)  # pyright: ignore[reportArgumentType] - it can
+        is_whole = entries.c_contiguous and entries.nbytes > 0
+        yield entries.cast("B") if is_whole else entries.tobytes()
     elif isinstance(value, Mapping):
         yield from _parts(list(value.items()))
     elif isinstance(value, list | tuple | set | range):
-        yield str(len(value)).encode()
+        yield f"{len(value)} ".encode()
         for one in sorted(value) if isinstance(value, set) else value:
             yield from _parts(one)
     elif is_dataclass(value):
         for field in fields(value):
             yield from _parts(getattr(value, field.name))
     elif isinstance(value, str | int | float | slice | mx.Dtype | None):
-        yield repr(value).encode()
+        yield f"{value!r} ".encode()
     else:
         raise TypeError(f"an oracle is asked about a {type(value).__name__}")
