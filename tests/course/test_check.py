@@ -1,39 +1,187 @@
-"""`pdm run check` shows a line per step, and all about the one that fails."""
+"""`pdm run check` shows a line per claim, and runs only what may have changed."""
 
 import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.checks import STEPS, Step
-from tiny_llm_course.commands.check import run_all
+from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.running import TRACING, Runner
+from tiny_llm_course.checks.steps import Step, steps
+from tiny_llm_course.commands.check import report
+from tiny_llm_course.places import ROOT
 
-PASSES = Step("the tests pass", ("-c", "print('..\\n==== 2 passed in 0.1s ====\\n')"))
-FAILS = Step("the lint passes", ("-c", "print('a.py:1 E501'); exit('found 1')"))
+PASSES = ("-c", "print('..\\n==== 2 passed in 0.1s ====\\n')")
+FAILS = ("-c", "print('a.py:1 E501'); exit('found 1')")
 
 
-def test_a_step_that_passes_is_one_line_with_how_it_ended(
-    capsys: pytest.CaptureFixture[str],
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return a checkout with what a step needs, and some files to read."""
+    found = tmp_path / "checkout"
+    shutil.copytree(ROOT / TRACING, found / TRACING)
+    (found / "package").mkdir()
+    (found / "package" / "module.py").write_text("")
+    (found / "data.txt").write_text("data")
+    (found / "other.txt").write_text("other")
+    return found
+
+
+@pytest.fixture
+def num_runs(root: Path) -> Callable[..., int]:
+    """Return a function that runs code as a step, and counts how often it has run."""
+    ran = root.parent / "ran"
+
+    def run(code: str, *, anew: bool = False) -> int:
+        counts = f"open({str(ran)!r}, 'a').write('x')"
+        step = Step("it passes", ("-c", f"{counts}; {code}"))
+        list(Runner(Kept(root), anew=anew).run([step]))
+        return len(ran.read_text())
+
+    return run
+
+
+def test_a_claim_that_holds_is_one_line_with_how_it_ended(
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exit_code = run_all([PASSES, PASSES])
+    outcomes = list(report(Runner(Kept(root)), [Step("the tests pass", PASSES)]))
 
     line = r"the tests pass +ok +\d+\.\d s  2 passed in 0\.1s\n"
-    assert re.fullmatch(line * 2, capsys.readouterr().out)
-    assert exit_code == 0
+    assert re.fullmatch(line, capsys.readouterr().out)
+    assert [outcome.succeeded for outcome in outcomes] == [True]
+
+
+def test_a_claim_of_many_parts_is_one_line_as_well(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts = [Step("the tests pass", PASSES, part=f"day {day}") for day in range(3)]
+
+    list(report(Runner(Kept(root)), parts))
+
+    line = r"the tests pass +ok +\d+\.\d s  3 parts\n"
+    assert re.fullmatch(line, capsys.readouterr().out)
 
 
 def test_the_first_step_that_fails_shows_all_it_printed_and_ends_the_run(
-    capsys: pytest.CaptureFixture[str],
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exit_code = run_all([FAILS, PASSES])
+    hangs = Step("it ends", ("-c", "import time; time.sleep(100)"))
+    fails = Step("the lint passes", FAILS, part="a.py")
+
+    outcomes = list(report(Runner(Kept(root)), [fails, hangs]))
 
     line, *rest = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"the lint passes +FAILED +\d+\.\d s  found 1", line)
-    assert rest == ["", "a.py:1 E501", "found 1", ""]
-    assert exit_code == 1
+    assert rest == ["", "a.py", "a.py:1 E501", "found 1", ""]
+    assert [outcome.succeeded for outcome in outcomes] == [False]
 
 
 def test_both_sides_of_the_promise_are_checked() -> None:
     """Tests that accept the reference prove little unless they reject the starter."""
-    names = {step.name for step in STEPS}
+    claims = {step.claim for step in steps()}
 
-    assert {"the reference passes", "the starter passes nothing"} <= names
+    assert {"the tests tell right from wrong", "the starter passes nothing"} <= claims
+
+
+READING = {
+    "a file": "open('data.txt').read()",
+    "a module": "import sys; sys.path.append('.'); import package.module",
+    "a folder": "import os; os.listdir('package')",
+    "in a child": (
+        "import subprocess, sys; "
+        "subprocess.run([sys.executable, '-c', \"open('data.txt')\"])"
+    ),
+}
+CHANGES = {
+    "a file": "data.txt",
+    "a module": "package/module.py",
+    "a folder": "package/new.py",
+    "in a child": "data.txt",
+}
+
+
+@pytest.mark.parametrize("what", READING)
+def test_a_step_runs_again_when_what_it_reads_has_changed_and_not_before(
+    root: Path, num_runs: Callable[..., int], what: str
+) -> None:
+    first = num_runs(READING[what])
+    (root / "other.txt").write_text("changed")
+    second = num_runs(READING[what])
+    (root / CHANGES[what]).write_text("changed = 1")
+    third = num_runs(READING[what])
+
+    assert (first, second, third) == (1, 1, 2)
+
+
+def test_a_module_that_was_compiled_long_ago_is_read_all_the_same(
+    root: Path, num_runs: Callable[..., int]
+) -> None:
+    """Python then opens what it has compiled, and not the source."""
+    num_runs(READING["a module"], anew=True)
+    num_runs(READING["a module"], anew=True)
+
+    (root / "package" / "module.py").write_text("changed = 1")
+
+    assert num_runs(READING["a module"]) == 3
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "subprocess.run([sys.executable, '-c', ''], env={})",
+        "subprocess.run(['git', '--version'])",
+    ],
+    ids=["a Python that is started without", "git"],
+)
+def test_what_nobody_sees_the_reading_of_depends_on_everything(
+    root: Path, num_runs: Callable[..., int], code: str
+) -> None:
+    num_runs(f"import subprocess, sys; {code}")
+
+    (root / "other.txt").write_text("changed")
+
+    assert num_runs(f"import subprocess, sys; {code}") == 2
+
+
+def test_a_compiled_kernel_stands_for_its_sources(
+    root: Path, num_runs: Callable[..., int]
+) -> None:
+    """The module itself is no source: it is compiled anew where it is missing."""
+    kernel = root / "src" / "extensions_ref" / "kernels" / "norm.h"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("")
+    code = "open('src/tiny_llm_ref/_kernels.so')"
+    (root / "src" / "tiny_llm_ref").mkdir()
+    (root / "src" / "tiny_llm_ref" / "_kernels.so").touch()
+    num_runs(code)
+
+    kernel.write_text("// changed")
+
+    assert num_runs(code) == 2
+
+
+@pytest.mark.parametrize("code", ["exit(1)", "open('data.txt', 'a').write('x')"])
+def test_neither_a_failure_is_kept_nor_what_was_changed_meanwhile(
+    num_runs: Callable[..., int], code: str
+) -> None:
+    num_runs(code)
+
+    assert num_runs(code) == 2
+
+
+def test_another_setting_runs_everything_again(
+    num_runs: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_runs("")
+
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+
+    assert num_runs("") == 2
+
+
+def test_all_runs_everything_again(num_runs: Callable[..., int]) -> None:
+    num_runs("")
+
+    assert num_runs("", anew=True) == 2

@@ -35,7 +35,7 @@ from tiny_llm_course import starter
 from tiny_llm_course.book.markdown import Block, blocks
 from tiny_llm_course.book.teaching import day_of
 from tiny_llm_course.book.typed import scripts
-from tiny_llm_course.checks import call
+from tiny_llm_course.checks.steps import call
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.sources import BUILD
 from tiny_llm_course.places import (
@@ -282,7 +282,7 @@ def _python(
             **os.environ,
             "TINY_LLM_HOME": str(checkout.root),
             "PYTHONPATH": os.pathsep.join(
-                map(str, (checkout.root / "src", ROOT / "src"))
+                (str(checkout.root / "src"), str(ROOT / "src"), *_path())
             ),
             "TINY_LLM_DEVICES": "cpu",
             "COLUMNS": str(WIDTH),
@@ -292,6 +292,11 @@ def _python(
         text=True,
         check=False,
     )
+
+
+def _path() -> list[str]:
+    """Return the folders on the path that whoever started this has set."""
+    return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -1,15 +1,20 @@
 """`pdm run check`: check the whole course."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 
 import click
 
-from tiny_llm_course import checks
+from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.running import Runner
+from tiny_llm_course.checks.steps import KERNELS, Outcome, Step, steps
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import ROOT
 
 
 @click.command(name="check", cls=CourseCommand)
-def command() -> int:
+@click.option("--all", "anew", is_flag=True, help="Whatever earlier checks have shown.")
+def command(*, anew: bool) -> int:
     """Check the whole course, as it is before you have solved anything.
 
     Format, lint, types, the generated starter, the kernels in C++, the tests of the
@@ -17,19 +22,42 @@ def command() -> int:
     known mistake, the book, and its pages in a browser if there is one. Stops at the
     first step that fails, shows what it printed, and ends with exit code 1.
 
+    What has passed is not run again until a file that it has read has changed.
+
     To grade your own solution: pdm run test.
     """
-    return run_all(checks.STEPS)
+    start_s = time.perf_counter()
+    runner = Runner(Kept(ROOT), anew=anew)
+    outcomes = list(report(runner, KERNELS))
+    if all(outcome.succeeded for outcome in outcomes):
+        outcomes += report(runner, steps())
+    num_failed = sum(not outcome.succeeded for outcome in outcomes)
+    num_kept = sum(outcome.was_kept for outcome in outcomes)
+    took_s = time.perf_counter() - start_s
+    click.echo(
+        f"\n{took_s:.0f} s; {num_kept} of {len(outcomes)} are known to pass still"
+    )
+    click.echo(f"{len(outcomes) - num_failed} passed, {num_failed} failed")
+    return int(num_failed > 0)
 
 
-def run_all(steps: Sequence[checks.Step]) -> int:
-    """Run the steps in order, a line each, and return the exit code."""
-    for step in steps:
-        click.echo(f"{step.name:<28}", nl=False)
-        outcome = checks.run(step)
-        verdict = "ok" if outcome.succeeded else "FAILED"
-        click.echo(f"{verdict} {outcome.duration_s:5.1f} s  {outcome.last_line}")
+def report(runner: Runner, wanted: Sequence[Step]) -> Iterator[Outcome]:
+    """Run some steps, print a line for each claim, and all that a failure printed."""
+    outcomes: dict[str, list[Outcome]] = {}
+    for step, outcome in runner.run(wanted):
+        yield outcome
+        parts = outcomes.setdefault(step.claim, [])
+        parts.append(outcome)
         if not outcome.succeeded:
-            click.echo(f"\n{outcome.output}")
-            return 1
-    return 0
+            click.echo(_line(step.claim, [outcome]))
+            click.echo(f"\n{step.part}\n{outcome.output}".replace("\n\n", "\n", 1))
+        elif len(parts) == sum(one.claim == step.claim for one in wanted):
+            click.echo(_line(step.claim, parts))
+
+
+def _line(claim: str, parts: Sequence[Outcome]) -> str:
+    """Write how the parts of a claim ended, and how long they took together."""
+    verdict = "ok" if all(part.succeeded for part in parts) else "FAILED"
+    took_s = sum(part.duration_s for part in parts)
+    what = parts[0].last_line if len(parts) == 1 else f"{len(parts)} parts"
+    return f"{claim:<32}{verdict} {took_s:6.1f} s  {what}"

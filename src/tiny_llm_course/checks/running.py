@@ -1,0 +1,95 @@
+"""Running the steps: side by side, each with its own list of what it reads."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.steps import Outcome, Step
+from tiny_llm_course.checks.tracing.sitecustomize import NOTED_IN
+
+ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Steps that run side by side do not fight for cores."""
+
+TRACING = "src/tiny_llm_course/checks/tracing"
+
+
+class Runner:
+    """Run steps, as many at once as there are cores.
+
+    Args:
+        kept: Knows which need not run.
+        anew: Run these as well.
+    """
+
+    def __init__(self, kept: Kept, *, anew: bool = False) -> None:
+        self._kept = kept
+        self._anew = anew
+        self._children = set[subprocess.Popen[str]]()
+
+    def run(self, steps: Sequence[Step]) -> Iterator[tuple[Step, Outcome]]:
+        """Run some steps, and yield how each ended. The first that fails is the last.
+
+        What took longest the last time comes first, so that no core waits in the end.
+        """
+        in_turn = sorted(steps, key=self._kept.duration_s, reverse=True)
+        threads = ThreadPoolExecutor(os.cpu_count())
+        waiting = {threads.submit(self._outcome, step): step for step in in_turn}
+        try:
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+                if not done.result().succeeded:
+                    return
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+            for child in list(self._children):
+                child.terminate()
+
+    def _outcome(self, step: Step) -> Outcome:
+        """Return what is known of a step, or run it and keep what comes of it."""
+        known = self._kept.outcome(step)
+        if known and step.may_be_kept and not self._anew:
+            return known
+        with tempfile.TemporaryDirectory() as folder:
+            noted = Path(folder) / "noted"
+            noted.touch()
+            start_s = time.perf_counter()
+            code, output = self._run(step, noted)
+            outcome = Outcome(code == 0, output, time.perf_counter() - start_s)
+            self._kept.keep(step, outcome, noted.read_text().splitlines())
+        return outcome
+
+    def _run(self, step: Step, noted: Path) -> tuple[int, str]:
+        """Run a step in the root of the repository: its exit code, and all it printed.
+
+        Args:
+            step: The step.
+            noted: Gets a line for each file that it reads.
+        """
+        path = filter(
+            None, (str(self._kept.root / TRACING), os.environ.get("PYTHONPATH"))
+        )
+        child = subprocess.Popen(
+            [sys.executable, *step.arguments],
+            cwd=self._kept.root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                **ONE_CORE,
+                "PYTHONPATH": os.pathsep.join(path),
+                "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
+                NOTED_IN: str(noted),
+            },
+            text=True,
+        )
+        self._children.add(child)
+        output, _ = child.communicate()
+        self._children.discard(child)
+        return child.returncode, output

@@ -1,0 +1,95 @@
+"""The files that a check is about, and a digest of each."""
+
+import fnmatch
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiny_llm_course.checks.tracing.sitecustomize import ALL
+
+MADE_HERE = {"__pycache__", "build", "copies", "runs"}
+"""Folders that are no source; nor is what begins with a dot."""
+
+READ_WHOLE = (
+    "src/extensions/",
+    "src/extensions_ref/",
+    "src/tiny_llm_course/checkpoint/embedded/",
+    "tests/course/kernels/",
+)
+"""Who opens one file here may have a compiler or a library read the others."""
+
+BUILT_FROM = {"src/tiny_llm": "extensions", "src/tiny_llm_ref": "extensions_ref"}
+"""Where the kernels are that a compiled module in a folder is made from."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files of a checkout as they are now.
+
+    Attributes:
+        digests: By their names from the root.
+    """
+
+    digests: dict[str, str]
+
+    @classmethod
+    def of(cls, root: Path) -> "Sources":
+        """Read those of a checkout."""
+        digests: dict[str, str] = {}
+        for folder, folders, files in os.walk(root):
+            folders[:] = {one for one in folders if one[0] != "."} - MADE_HERE
+            for file in files:
+                path = Path(folder, file)
+                digests[path.relative_to(root).as_posix()] = digest_of(path)
+        return cls(dict(sorted(digests.items())))
+
+    def matching(self, patterns: Iterable[str]) -> set[str]:
+        """Return the files that match one of some patterns, such as "*.py"."""
+        return {name for one in patterns for name in fnmatch.filter(self.digests, one)}
+
+    def digest(self, name: str) -> str:
+        """Return what changes with a `file`, the names in a `folder/`, or a `tree/**`.
+
+        What there is not has a digest as well: it may come to be.
+        """
+        if name.endswith(ALL):
+            tree = name.removesuffix(ALL)
+            inside = [one for one in self.digests.items() if one[0].startswith(tree)]
+            return short_hash(repr(inside).encode())
+        if name.endswith("/"):
+            files = [one for one in self.digests if one.startswith(name)]
+            names = {one.removeprefix(name).split("/")[0] for one in files}
+            return short_hash(repr(sorted(names)).encode())
+        return self.digests.get(name, "")
+
+
+def depended_on(noted: Iterable[str]) -> set[str]:
+    """Return what a process depends on that has read what `tracing` noted."""
+    return {_behind(line) for line in noted if line}
+
+
+def _behind(name: str) -> str:
+    """Return the source of what was read."""
+    folder, _, file = name.rpartition("/")
+    if folder.endswith("__pycache__") and file:
+        module, _, _ = file.partition(".")
+        return f"{folder.removesuffix('__pycache__')}{module}.py"
+    if file.startswith("_kernels.") and folder in BUILT_FROM:
+        return f"src/{BUILT_FROM[folder]}/{ALL}"
+    whole = next(filter(name.startswith, READ_WHOLE), None)
+    return f"{whole}{ALL}" if whole else name
+
+
+def digest_of(path: Path) -> str:
+    """Return a digest of a file, or "" if there is none."""
+    try:
+        return short_hash(path.read_bytes())
+    except OSError:
+        return ""
+
+
+def short_hash(content: bytes) -> str:
+    """Return a digest of 16 letters."""
+    return hashlib.blake2b(content, digest_size=8).hexdigest()

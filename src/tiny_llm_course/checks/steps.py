@@ -1,0 +1,127 @@
+"""The steps of `pdm run check`: what has to hold before a change goes in."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.session import grade
+from tiny_llm_course.places import ROOT, TESTS
+from tiny_llm_course.syllabus import Day, select_days
+
+PYTHON = ("*.py", "*.pyi", "pyproject.toml")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One program that must succeed.
+
+    Args:
+        claim: What holds if it does, and the others with this claim.
+        arguments: What follows `python` on the command line.
+        part: Which of several with this claim it is.
+        reads: The files that it depends on besides those that Python opens.
+        may_be_kept: Whether it need not run again once it has succeeded.
+    """
+
+    claim: str
+    arguments: tuple[str, ...]
+    part: str = ""
+    reads: tuple[str, ...] = ()
+    may_be_kept: bool = True
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended.
+
+    Args:
+        succeeded: Whether the exit code was 0.
+        output: All that it printed, on stdout and stderr.
+        duration_s: How long it took.
+        was_kept: Whether that was in an earlier check.
+    """
+
+    succeeded: bool
+    output: str
+    duration_s: float
+    was_kept: bool = False
+
+    @property
+    def last_line(self) -> str:
+        """The line that sums up, without what it is framed with."""
+        lines = self.output.split("\n")
+        return next((line.strip("= ") for line in reversed(lines) if line.strip()), "")
+
+
+def call(function: str, *arguments: str) -> tuple[str, ...]:
+    """Return the arguments for `python` that call `function`, as `pdm run` does.
+
+    Args:
+        function: Where it is, such as "tiny_llm_course.commands.starter:command".
+        arguments: What it finds on its command line.
+    """
+    module, _, name = function.partition(":")
+    code = f"import sys; from {module} import {name}; sys.exit({name}())"
+    return ("-c", code, *arguments)
+
+
+def _command(name: str, *arguments: str) -> tuple[str, ...]:
+    """Return the arguments for `python` that run a command of the course."""
+    return call(f"tiny_llm_course.commands.{name}:command", *arguments)
+
+
+KERNELS = (
+    Step(
+        "the kernels compile",
+        call("tiny_llm_course.commands.build_ext:command_ref"),
+        may_be_kept=False,
+    ),
+    Step("so do their stubs", _command("build_ext"), may_be_kept=False),
+)
+"""What the others build on. They see for themselves whether anything has changed."""
+
+
+def steps() -> list[Step]:
+    """Return the others, which may run side by side: the long ones first."""
+    ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
+    return [
+        Step("the book is true", _command("book", "--check")),
+        *map(_proof, select_days(None, None)),
+        *_tests("the course's own tests pass", "course"),
+        *_tests("the book works in a browser", "book"),
+        Step("pyright finds nothing", pyright, reads=PYTHON),
+        Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
+        Step("the starter is up to date", _command("starter", "--check")),
+        Step("ruff finds nothing", (*ruff, "check", "."), reads=PYTHON),
+        Step("the code is formatted", (*ruff, "format", "--check", "."), reads=PYTHON),
+    ]
+
+
+def _proof(day: Day) -> Step:
+    """Grade the reference, all known mistakes and all right ways on one day."""
+    return Step(
+        "the tests tell right from wrong",
+        _command("test_grader", "--week", f"{day.week}", "--day", f"{day.number}"),
+        part=f"week {day.week}, day {day.number}",
+    )
+
+
+def _tests(claim: str, folder: str) -> Iterator[Step]:
+    """Yield a step for each file of tests in a folder."""
+    for path in sorted((TESTS / folder).glob("test_*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        yield Step(claim, ("-m", "pytest", "-q", "-rs", name), part=name)
+
+
+def grade_starter() -> int:
+    """Grade the starter, and print the tests that do not say "not started".
+
+    A test that passes on a stub would pass on anything.
+    """
+    results = grade(select_days(None, None), "tiny_llm").tests.values()
+    surprising = [result for result in results if result.status != NOT_STARTED]
+    for result in surprising:
+        print(f"{result.status}: {result.test}: {result.message}")
+    print(f"{len(results) - len(surprising)} of {len(results)} tests say: not started")
+    return 0 if results and not surprising else 1
