@@ -185,3 +185,30 @@ def test_all_runs_everything_again(num_runs: Callable[..., int]) -> None:
     num_runs("")
 
     assert num_runs("", anew=True) == 2
+
+
+def test_a_step_runs_again_when_what_it_makes_is_gone(root: Path) -> None:
+    made = root / "runs" / "page.html"
+    made.parent.mkdir()
+    step = Step("it is built", ("-c", f"open({str(made)!r}, 'w')"), makes=made)
+    list(Runner(Kept(root)).run([step]))
+    kept = [outcome.was_kept for _, outcome in Runner(Kept(root)).run([step])]
+
+    made.unlink()
+
+    assert kept == [True]
+    assert [one.was_kept for _, one in Runner(Kept(root)).run([step])] == [False]
+
+
+def test_a_step_depends_on_what_it_builds_on(root: Path) -> None:
+    """A browser reads pages, and nobody sees which."""
+    first = Step("it is built", ("-c", READING["a file"]))
+    second = Step("it works", ("-c", ""), builds_on=first)
+    list(Runner(Kept(root)).run([first]))
+    list(Runner(Kept(root)).run([second]))
+    kept = [outcome.was_kept for _, outcome in Runner(Kept(root)).run([second])]
+
+    (root / "data.txt").write_text("changed")
+
+    assert kept == [True]
+    assert [one.was_kept for _, one in Runner(Kept(root)).run([second])] == [False]

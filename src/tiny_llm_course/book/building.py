@@ -1,6 +1,7 @@
 """Running Sphinx: once and strictly, or for as long as somebody writes."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,20 @@ _FRONT_PAGE = """<!doctype html>
 <title>tiny-llm</title>
 <a href="en/index.html">tiny-llm</a>
 """
+
+
+def complaints() -> list[str]:
+    """Build the book from nothing into `BUILT`, and return what is wrong with it."""
+    shutil.rmtree(BUILT, ignore_errors=True)
+    built = build(fresh=True)
+    return [built.stdout] if built.returncode else []
+
+
+def build_anew() -> int:
+    """Build it from nothing, print what is wrong, and return the exit code."""
+    found = complaints()
+    print("\n".join(found) or f"{len(list(BUILT.glob('*/*.html')))} pages")
+    return int(bool(found))
 
 
 def build(

@@ -1,29 +1,42 @@
 """All that has to hold for the book: `pdm run book --check`."""
 
 import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tiny_llm_course.book import building, prose, transcripts, typed
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
 
 
-def complaints() -> list[str]:
-    """Build the book from nothing, and return what is wrong with it."""
-    shutil.rmtree(building.BUILT, ignore_errors=True)
-    found: list[str] = []
-    built = building.build(fresh=True)
-    if built.returncode:
-        found.append(built.stdout)
-    for chapter in chapters():
-        found += prose.verify(chapter)
-    for page in (*chapters(), *typed.PAGES):
-        found += typed.verify(page)
+def complaints(only: str | None = None) -> list[str]:
+    """Return what is wrong with the book, once it has been built from nothing.
+
+    Args:
+        only: A page. What it shows is run, and the book is not built.
+
+    Raises:
+        CourseError: There is no such page.
+    """
+    pages = [*chapters(), *typed.PAGES]
+    if only:
+        pages = [page for page in pages if page.stem == only]
+        if not pages:
+            raise CourseError(f"expected a page, got {only!r}; see book/en")
+    found = [] if only else building.complaints()
     # Each transcript waits for processes of its own, so threads are all it takes.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for untrue in threads.map(list, map(transcripts.verify, chapters())):
+        for untrue in threads.map(_untrue, pages):
             found += untrue
+    return found
+
+
+def _untrue(page: Path) -> list[str]:
+    """Return what is wrong with a page."""
+    found = list(typed.verify(page))
+    if page not in typed.PAGES:
+        found += [*prose.verify(page), *transcripts.verify(page)]
     return found
 
 

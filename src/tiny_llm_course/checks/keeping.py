@@ -35,6 +35,8 @@ class Kept:
         record = self._record(step)
         if record.get("machine") != self._machine:
             return None
+        if step.makes and not step.makes.exists():
+            return None
         reads: dict[str, str] = record["reads"]
         if any(self._sources.digest(name) != was for name, was in reads.items()):
             return None
@@ -53,6 +55,8 @@ class Kept:
             noted: What it has read, in lines as `tracing` writes them.
         """
         names = depended_on(noted) | self._sources.matching(step.reads)
+        if step.builds_on:
+            names |= self._record(step.builds_on)["reads"].keys()
         reads = {name: self._sources.digest(name) for name in sorted(names)}
         files = reads.keys() & self._sources.digests.keys()
         if outcome.succeeded and all(

@@ -9,12 +9,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
+from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.checks.keeping import Kept
 from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.checks.tracing.sitecustomize import NOTED_IN
 
-ONE_CORE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Steps that run side by side do not fight for cores."""
+SETTINGS = {
+    "BOOK": str(BUILT),  # built by now
+    "OMP_NUM_THREADS": "1",  # steps that run side by side do not fight for cores
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
+}
 
 TRACING = "src/tiny_llm_course/checks/tracing"
 
@@ -82,9 +87,8 @@ class Runner:
             stderr=subprocess.STDOUT,
             env={
                 **os.environ,
-                **ONE_CORE,
+                **SETTINGS,
                 "PYTHONPATH": os.pathsep.join(path),
-                "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
                 NOTED_IN: str(noted),
             },
             text=True,

@@ -3,7 +3,11 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from tiny_llm_course.book.building import BUILT
+from tiny_llm_course.book.markdown import chapters
+from tiny_llm_course.book.typed import PAGES
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.grading.session import grade
 from tiny_llm_course.places import ROOT, TESTS
@@ -21,6 +25,8 @@ class Step:
         arguments: What follows `python` on the command line.
         part: Which of several with this claim it is.
         reads: The files that it depends on besides those that Python opens.
+        makes: A file without which it has to run again.
+        builds_on: Another step, on whose sources it depends as well.
         may_be_kept: Whether it need not run again once it has succeeded.
     """
 
@@ -28,6 +34,8 @@ class Step:
     arguments: tuple[str, ...]
     part: str = ""
     reads: tuple[str, ...] = ()
+    makes: Path | None = None
+    builds_on: "Step | None" = None
     may_be_kept: bool = True
 
 
@@ -71,25 +79,31 @@ def _command(name: str, *arguments: str) -> tuple[str, ...]:
     return call(f"tiny_llm_course.commands.{name}:command", *arguments)
 
 
-KERNELS = (
+BOOK = Step(
+    "the book builds, and no warning",
+    call("tiny_llm_course.book.building:build_anew"),
+    makes=BUILT / "index.html",
+)
+FIRST = (
     Step(
         "the kernels compile",
         call("tiny_llm_course.commands.build_ext:command_ref"),
         may_be_kept=False,
     ),
     Step("so do their stubs", _command("build_ext"), may_be_kept=False),
+    BOOK,
 )
-"""What the others build on. They see for themselves whether anything has changed."""
+"""What the others build on. Kernels see for themselves whether anything has changed."""
 
 
 def steps() -> list[Step]:
     """Return the others, which may run side by side: the long ones first."""
     ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
     return [
-        Step("the book is true", _command("book", "--check")),
         *map(_proof, select_days(None, None)),
         *_tests("the course's own tests pass", "course"),
-        *_tests("the book works in a browser", "book"),
+        *map(_truth, (*chapters(), *PAGES)),
+        *_tests("the book works in a browser", "book", builds_on=BOOK),
         Step("pyright finds nothing", pyright, reads=PYTHON),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
@@ -107,11 +121,19 @@ def _proof(day: Day) -> Step:
     )
 
 
-def _tests(claim: str, folder: str) -> Iterator[Step]:
+def _truth(page: Path) -> Step:
+    """Run all that a page of the book, or before it, shows as run."""
+    name = page.relative_to(ROOT).as_posix()
+    arguments = _command("book", "--check", "--only", page.stem)
+    return Step("what the book shows is true", arguments, part=name)
+
+
+def _tests(claim: str, folder: str, builds_on: Step | None = None) -> Iterator[Step]:
     """Yield a step for each file of tests in a folder."""
     for path in sorted((TESTS / folder).glob("test_*.py")):
         name = path.relative_to(ROOT).as_posix()
-        yield Step(claim, ("-m", "pytest", "-q", "-rs", name), part=name)
+        arguments = ("-m", "pytest", "-q", "-rs", name)
+        yield Step(claim, arguments, part=name, builds_on=builds_on)
 
 
 def grade_starter() -> int:

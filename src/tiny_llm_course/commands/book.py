@@ -1,5 +1,6 @@
 """`pdm run book`: read the book, or check it."""
 
+import functools
 import time
 from collections.abc import Callable, Iterable
 
@@ -20,10 +21,13 @@ PACKAGES = (
 @click.option("--port", default=8000, show_default=True, help="Where to serve it.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--check", "mode", flag_value="check", help="Is all that it shows true?")
+@click.option("--only", metavar="PAGE", help="With --check: what this page shows.")
 @click.option("--update", "mode", flag_value="update", help="Run transcripts anew.")
 @click.option("--links", "mode", flag_value="links", help="List links that leave it.")
 @click.option("--check-links", "mode", flag_value="check-links", help="Ask them, too.")
-def command(*, page: str, port: int, no_open: bool, mode: str | None) -> int:
+def command(
+    *, page: str, port: int, no_open: bool, mode: str | None, only: str | None
+) -> int:
     """Open the book at a page, and build it again whenever it changes.
 
     PAGE is a chapter, such as week-1-day-4-rmsnorm-and-mlp#task-1. If the book is being
@@ -38,7 +42,7 @@ def command(*, page: str, port: int, no_open: bool, mode: str | None) -> int:
 
     match mode:
         case "check":
-            return _report(checking.complaints)
+            return _report(functools.partial(checking.complaints, only))
         case "check-links":
             return _report(leaving.broken)
         case "links":

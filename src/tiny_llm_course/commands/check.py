@@ -7,7 +7,7 @@ import click
 
 from tiny_llm_course.checks.keeping import Kept
 from tiny_llm_course.checks.running import Runner
-from tiny_llm_course.checks.steps import KERNELS, Outcome, Step, steps
+from tiny_llm_course.checks.steps import FIRST, Outcome, Step, steps
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.places import ROOT
 
@@ -27,10 +27,10 @@ def command(*, anew: bool) -> int:
     To grade your own solution: pdm run test.
     """
     start_s = time.perf_counter()
-    runner = Runner(Kept(ROOT), anew=anew)
-    outcomes = list(report(runner, KERNELS))
-    if all(outcome.succeeded for outcome in outcomes):
-        outcomes += report(runner, steps())
+    outcomes: list[Outcome] = []
+    for some in (FIRST, steps()):
+        if all(outcome.succeeded for outcome in outcomes):
+            outcomes += report(Runner(Kept(ROOT), anew=anew), some)
     num_failed = sum(not outcome.succeeded for outcome in outcomes)
     num_kept = sum(outcome.was_kept for outcome in outcomes)
     took_s = time.perf_counter() - start_s
