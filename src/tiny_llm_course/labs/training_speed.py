@@ -1,7 +1,7 @@
 """How fast small models train here: MLX against PyTorch, in turns.
 
 PyTorch runs in a process of its own, `python -m tiny_llm_course.labs.training_speed`:
-next to OpenBLAS it would lose half of its speed (see `blas.py`).
+an OpenBLAS of the system would multiply for it, too (see `blas.py`).
 """
 
 import os

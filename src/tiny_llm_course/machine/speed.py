@@ -4,8 +4,9 @@ import os
 import platform
 import time
 
-from tiny_llm_course.blas import load_system_openblas
+from tiny_llm_course.blas import copy_for_mlx, load_openblas
 from tiny_llm_course.machine.finding import Finding, how_to_install
+from tiny_llm_course.machine.libraries import pdm_install
 
 
 def check_blas() -> Finding:
@@ -13,7 +14,7 @@ def check_blas() -> Finding:
     if platform.system() == "Darwin":
         library, remedy = "Accelerate, a part of macOS", ""
     else:
-        library = load_system_openblas()
+        library = load_openblas()
         remedy = "" if library else openblas_remedy()
     return Finding(
         "BLAS",
@@ -26,11 +27,16 @@ def check_blas() -> Finding:
 
 
 def openblas_remedy() -> str:
-    """Say how to get OpenBLAS, or how to switch on the one that is here."""
+    """Say how to switch OpenBLAS on, or what is missing and how to get it."""
     wanted = os.environ.get("TINY_LLM_BLAS")
     if wanted:
         return f"unset TINY_LLM_BLAS, which is {wanted!r}"
-    return how_to_install("OpenBLAS")
+    of_the_system = how_to_install("OpenBLAS")
+    try:
+        copy_for_mlx()
+    except OSError as error:
+        return f"{error}: {pdm_install()}, or {of_the_system}"
+    return of_the_system
 
 
 def product_gflops(num_repeats: int = 3) -> float:
