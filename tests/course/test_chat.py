@@ -34,7 +34,8 @@ def chat(tiny_checkpoint: Path) -> Callable[..., Result]:
     """Return a function that pipes lines into the command."""
 
     def run(lines: str, *arguments: object) -> Result:
-        words = ["--model", str(tiny_checkpoint), *map(str, arguments)]
+        words = ["--model", str(tiny_checkpoint), "--loader", "week1"]
+        words += map(str, arguments)
         return CliRunner().invoke(command, words, input=lines)
 
     return run
@@ -63,7 +64,8 @@ def test_an_answer_that_is_cut_off_says_so(
 def engine(tiny_checkpoint: Path, scripted: Scripted) -> Engine:
     """Return an engine that answers every question with "the owl"."""
     solution = scripted("the owl")
-    return start(Settings(solution=str(solution), model=str(tiny_checkpoint)))
+    model = str(tiny_checkpoint)
+    return start(Settings(solution=str(solution), loader="week1", model=model))
 
 
 def test_an_answer_sees_the_turns_before_it(engine: Engine) -> None:
@@ -213,6 +215,7 @@ def test_ctrl_c_stops_the_answer_and_ctrl_d_the_program(
 ) -> None:
     solution = scripted("h" * 100, pause_s=0.05)
     options = ["--model", tiny_checkpoint, "--solution", solution]
+    options += ["--loader", "week1"]
 
     with Terminal(*options) as terminal:
         terminal.read_until("> ")

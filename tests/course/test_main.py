@@ -26,10 +26,11 @@ Scripted = Callable[..., Path]
 
 @pytest.fixture
 def main(tiny_checkpoint: Path, solution: Path) -> Callable[..., Result]:
-    """Return a function that runs the command on the tiny checkpoint."""
+    """Return a function that runs the command on the tiny checkpoint and Week 1."""
 
     def run(*arguments: object) -> Result:
-        words = ["--model", tiny_checkpoint, "--solution", solution, *arguments]
+        words = ["--model", tiny_checkpoint, "--solution", solution]
+        words += ["--loader", "week1", *arguments]
         return CliRunner().invoke(command, [str(word) for word in words])
 
     return run
@@ -51,7 +52,8 @@ def test_the_answer_is_on_stdout_and_the_speeds_on_stderr(
     assert result.stdout == "the owl and the fox\n"
     assert re.fullmatch(
         r"> hello\n"
-        r"prompt: \d+ tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s\n",
+        r"prompt: \d+ tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s\n"
+        r"This is --loader week1, which reads the whole text anew for each token\.\n",
         result.stderr,
     )
 
@@ -62,6 +64,7 @@ def test_the_text_appears_as_it_grows_and_ctrl_c_keeps_it(
     """All of the text would take nine seconds."""
     solution = scripted("h" * 90, pause_s=0.1)
     options = ["--model", str(tiny_checkpoint), "--solution", str(solution)]
+    options += ["--loader", "week1"]
 
     process = subprocess.Popen(
         [sys.executable, "-c", IN_PYTHON, *options],
@@ -78,7 +81,7 @@ def test_the_text_appears_as_it_grows_and_ctrl_c_keeps_it(
         notes = process.stderr.read()
 
     assert re.fullmatch(r"h{2,20}\n", said)
-    assert notes.endswith("ended by interrupt\n")
+    assert "ended by interrupt\n" in notes
     assert process.returncode == 130
 
 
@@ -89,12 +92,13 @@ def test_without_arguments_the_embedded_model_tells_a_story() -> None:
 
     assert run.stdout.count(" ") > 30
     assert run.stdout.endswith((".\n", '."\n', '!"\n', '?"\n'))
-    prompt, speeds = run.stderr.splitlines()
+    prompt, speeds, loader, *_ = run.stderr.splitlines()
     assert prompt == "> Tell me a story about a fox in the forest."
     assert re.fullmatch(
         r"prompt: 19 tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s",
         speeds,
     )
+    assert re.match(r"This is --loader (week2|kernels), ", loader)
 
 
 @pytest.mark.parametrize("temp", [0, 0.7])
@@ -158,7 +162,7 @@ def test_the_answer_is_no_longer_than_asked_for(
     result = main("--solution", scripted("hhhhhhhhhh"), "--max-tokens", 4)
 
     assert result.stdout == "hhhh\n"
-    assert result.stderr.endswith("; ended by max tokens\n")
+    assert "; ended by max tokens\n" in result.stderr
 
 
 @pytest.mark.parametrize("temp", [0, 1])
@@ -180,7 +184,7 @@ def test_the_answer_ends_when_the_context_is_full(
 def test_a_prompt_may_fill_the_context(main: Callable[..., Result]) -> None:
     result = main("--raw", "--prompt", "~" * 128)
 
-    assert re.search(r"answer: 1 tokens; ended by context\n$", result.stderr)
+    assert re.search(r"answer: 1 tokens; ended by context\n", result.stderr)
 
 
 def test_a_prompt_longer_than_the_context_is_refused(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tiny_llm_course.commands.talking import talking_options
+from tiny_llm_course.commands.talking import echo_loader, note, talking_options
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.blame import SolutionError
@@ -26,9 +26,11 @@ def command(**options: Any) -> int:  # noqa: ANN401
     """
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
-        conversation = Conversation(start(Settings(**options)))
+        engine = start(Settings(**options))
+        conversation = Conversation(engine)
         if is_terminal:
-            click.secho("Ctrl-C stops an answer, Ctrl-D ends.", dim=True, err=True)
+            echo_loader(engine)
+            note("Ctrl-C stops an answer, Ctrl-D ends.")
             with contextlib.suppress(ImportError):
                 # With it in the process, `input` edits lines and recalls earlier ones.
                 importlib.import_module("readline")
@@ -65,10 +67,6 @@ def _answer(conversation: Conversation, question: str) -> None:
         click.echo(f"chat: {error}", err=True)
         return
     if answer.ended_by in {"max tokens", "context"}:
-        click.secho(f"(ended by {answer.ended_by})", dim=True, err=True)
+        note(f"(ended by {answer.ended_by})")
     if conversation.num_forgotten and not had_forgotten:
-        click.secho(
-            "The talk is longer than the model's context: its beginning is forgotten.",
-            dim=True,
-            err=True,
-        )
+        note("The talk is longer than the model's context: its beginning is forgotten.")

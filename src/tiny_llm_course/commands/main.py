@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from tiny_llm_course.commands.talking import talking_options
+from tiny_llm_course.commands.talking import echo_loader, note, talking_options
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.blame import SolutionError
@@ -34,12 +34,13 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
         text = checkpoint.chat_prompt([message]) if is_turn else prompt
         # Before the prompt is shown, so that a misuse is a single line.
         checkpoint.check_length(text)
-        click.secho(f"> {prompt}", dim=True, err=True)
+        note(f"> {prompt}")
         answer = reply(engine, text)
     except SolutionError as error:
         click.echo(f"main: {error}", err=True)
         return 1
-    click.secho(_speeds(answer), dim=True, err=True)
+    note(_speeds(answer))
+    echo_loader(engine)
     return 130 if answer.ended_by == "interrupt" else 0
 
 

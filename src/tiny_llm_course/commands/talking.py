@@ -4,8 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+import mlx.core as mx
 
-from tiny_llm_course.running.engine import LOADERS
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.machine.finding import program
+from tiny_llm_course.machine.libraries import pdm_install
+from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.running.engine import Engine
+from tiny_llm_course.running.loaders import LOADERS, has_kernels
 
 Command = Callable[..., Any]
 
@@ -19,9 +26,9 @@ OPTIONS = (
     click.option(
         "--loader",
         type=click.Choice(list(LOADERS)),
-        default="week1",
-        show_default=True,
-        help="Which of the solution's models runs.",
+        help="Which of the solution's models runs: week1 reads the whole text anew for "
+        "each token, week2 keeps what it has computed, kernels has weights of 8 bits "
+        "and kernels in C++, too. The default is the fastest that can run here.",
     ),
     click.option(
         "--model",
@@ -72,3 +79,18 @@ def talking_options(command: Command) -> Command:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def echo_loader(engine: Engine) -> None:
+    """Say which loader it was, how to choose another one, and what is faster."""
+    note(say(f"commands.talking.{engine.loader}"))
+    is_ours = engine.solution.folder == REFERENCE and mx.default_device() == mx.cpu
+    if is_ours and not has_kernels(engine.solution) and find_compiler():
+        steps = [] if program("cmake") else [pdm_install()]
+        command = " && ".join([*steps, "pdm run build-ext-ref"])
+        note(say("commands.talking.compiler", command=command))
+
+
+def note(text: str) -> None:
+    """Print what is not part of the answer."""
+    click.secho(text, dim=True, err=True)

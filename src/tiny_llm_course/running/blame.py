@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Generator
 from pathlib import Path
 
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 
@@ -25,7 +26,7 @@ def blame(solution: Solution) -> Generator[None]:
         yield
     except (Unsolved, BrokenFileError) as error:
         raise SolutionError(str(error)) from error
-    except (SolutionError, BrokenPipeError):
+    except (CourseError, SolutionError, BrokenPipeError):
         raise
     except Exception as error:
         frames = [

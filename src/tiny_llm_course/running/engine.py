@@ -11,16 +11,9 @@ from tiny_llm_course.checkpoint import LoadedCheckpoint, load
 from tiny_llm_course.running.blame import blame
 from tiny_llm_course.running.drawing import DrawingModel
 from tiny_llm_course.running.flash import has_flash
+from tiny_llm_course.running.loaders import LOADERS, check, fastest, prepare
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
-
-LOADERS = {
-    "week1": ("qwen2_week1.Qwen2ModelWeek1", "generate.simple_generate"),
-    "week2": ("qwen2_week2.Qwen2ModelWeek2", "generate.simple_generate_with_kv_cache"),
-}
-
-HAS_CACHES = {"week2"}
-"""The loaders whose model is called with caches, and whose loop has no sampler."""
 
 Sampler = Callable[[mx.array], mx.array]
 
@@ -31,7 +24,7 @@ class Settings:
 
     Attributes:
         solution: Whose code runs, named as for `load_solution`.
-        loader: Which of the solution's models, a key of `LOADERS`.
+        loader: Which of the solution's models, a key of `LOADERS`. None is the fastest.
         model: Which weights, named as for `checkpoint.load`.
         max_tokens: The longest answer.
         temp: Temperature. For this and the next two, None is what the makers of the
@@ -42,7 +35,7 @@ class Settings:
     """
 
     solution: str = "ref"
-    loader: str = "week1"
+    loader: str | None = None
     model: str = "embedded"
     max_tokens: int = 256
     temp: float | None = None
@@ -62,8 +55,8 @@ class Engine:
         generate: The loop: `(model, tokenizer, prompt)`, and a sampler if it takes one.
         sampler: Draws the next token. None takes the likeliest.
         max_tokens: The longest answer.
-        has_caches: Whether the model is called with an offset and caches, too. Then
-            its loop takes no sampler, and the model draws.
+        loader: Which of the solution's models it is. Where that has caches, its loop
+            takes no sampler, and the model draws.
     """
 
     solution: Solution
@@ -72,7 +65,7 @@ class Engine:
     generate: Callable[..., str]
     sampler: Sampler | None
     max_tokens: int
-    has_caches: bool = False
+    loader: str
 
 
 def start(settings: Settings) -> Engine:
@@ -87,20 +80,24 @@ def start(settings: Settings) -> Engine:
         checkpoint = load(settings.model)
     if settings.seed is not None:
         mx.random.seed(settings.seed)
-    model_class, generate = LOADERS[settings.loader]
-    has_caches = settings.loader in HAS_CACHES
     with blame(solution):
-        options = (has_flash(solution),) if has_caches else ()
-        model = solution.get(model_class)(checkpoint.model, *options)
+        name = settings.loader or fastest(solution, checkpoint.model)
+        loader = LOADERS[name]
+        check(name, solution, checkpoint.model)
+        prepare(name, checkpoint.model)
+        options = (has_flash(solution),) if loader.has_caches else ()
+        model = solution.get(loader.model)(checkpoint.model, *options)
         sampler = _make_sampler(settings, solution, checkpoint)
         return Engine(
             solution,
             checkpoint,
-            model=DrawingModel(model, sampler) if has_caches and sampler else model,
-            generate=solution.get(generate),
+            model=DrawingModel(model, sampler)
+            if loader.has_caches and sampler
+            else model,
+            generate=solution.get(loader.generate),
             sampler=sampler,
             max_tokens=settings.max_tokens,
-            has_caches=has_caches,
+            loader=name,
         )
 
 

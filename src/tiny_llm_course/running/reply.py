@@ -9,6 +9,7 @@ from typing import TextIO
 
 from tiny_llm_course.running.blame import SolutionError, blame
 from tiny_llm_course.running.engine import Engine
+from tiny_llm_course.running.loaders import LOADERS
 from tiny_llm_course.running.meter import MeteredModel
 
 
@@ -51,7 +52,7 @@ def reply(engine: Engine, prompt: str) -> Reply:
     ended_by = "end token"
     try:
         with complete_last_line(), blame(engine.solution):
-            sampler = () if engine.has_caches else (engine.sampler,)
+            sampler = () if LOADERS[engine.loader].has_caches else (engine.sampler,)
             engine.generate(metered, tokenizer, prompt, *sampler)
         if metered.num_calls == 0:
             raise SolutionError("the generation loop does not call the model")

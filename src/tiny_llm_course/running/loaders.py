@@ -1,0 +1,111 @@
+"""The rungs of the course that can talk, and which of them is the fastest here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+from jaxtyping import Float
+from mlx import nn
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.running.flash import has_flash
+from tiny_llm_course.solution import BrokenFileError, Solution
+from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.workbook.lookup import is_stub_in
+
+BITS, GROUP_SIZE = 8, 64
+"""As the loader with kernels packs weights. With 4 bits a small model loses words."""
+
+
+@dataclass(frozen=True)
+class Loader:
+    """One way to make a solution talk.
+
+    Attributes:
+        model: The symbol of the model.
+        generate: The symbol of the loop.
+        has_caches: Whether the model is called with caches, too. Then its loop takes
+            no sampler.
+        packs: Whether dense weights are quantised for it.
+    """
+
+    model: str
+    generate: str
+    has_caches: bool = True
+    packs: bool = False
+
+
+WITH_CACHE = ("qwen2_week2.Qwen2ModelWeek2", "generate.simple_generate_with_kv_cache")
+
+LOADERS = {
+    "week1": Loader(
+        "qwen2_week1.Qwen2ModelWeek1", "generate.simple_generate", has_caches=False
+    ),
+    "week2": Loader(*WITH_CACHE),
+    "kernels": Loader(*WITH_CACHE, packs=True),
+}
+"""From the slowest to the fastest."""
+
+
+def fastest(solution: Solution, network: Any) -> str:  # noqa: ANN401 - of mlx_lm
+    """Return the fastest loader for which a solution has all that it takes."""
+    if any(is_stub_in(solution.folder, symbol) for symbol in WITH_CACHE):
+        return "week1"
+    runs_kernels = has_kernels(solution) and has_flash(solution)
+    return "kernels" if runs_kernels and can_be_packed(network) else "week2"
+
+
+def has_kernels(solution: Solution) -> bool:
+    """Tell whether the kernels of a solution are built, and used on this machine."""
+    try:
+        return solution.get("kernels.are_on")()
+    except (Unsolved, BrokenFileError):
+        return False
+
+
+def can_be_packed(network: Any) -> bool:  # noqa: ANN401 - mlx_lm has no types
+    """Tell whether all weights are packed, or have rows of whole groups."""
+    return all(one.weight.shape[-1] % GROUP_SIZE == 0 for one in _dense(network))
+
+
+def check(loader: str, solution: Solution, network: Any) -> None:  # noqa: ANN401
+    """Make sure that a loader can do what it is for.
+
+    Raises:
+        CourseError: The kernels are not built, or the weights cannot be packed.
+    """
+    if not LOADERS[loader].packs:
+        return
+    if mx.default_device() == mx.cpu and not has_kernels(solution):
+        command = "build-ext-ref" if solution.folder == REFERENCE else "build-ext"
+        raise CourseError(say("commands.talking.not_built", command=command))
+    if not can_be_packed(network):
+        raise CourseError(say("commands.talking.not_packed", size=GROUP_SIZE))
+
+
+def prepare(loader: str, network: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
+    """Bring the weights of a model into the form in which a loader is fastest."""
+    if LOADERS[loader].packs:
+        nn.quantize(network, GROUP_SIZE, BITS)
+    elif mx.default_device() == mx.cpu:
+        for one in _dense(network):
+            one.weight = by_columns(one.weight)
+    mx.eval(network.parameters())
+
+
+def _dense(network: Any) -> list[Any]:  # noqa: ANN401 - mlx_lm has no types
+    """Return the layers of a model whose weights are not packed."""
+    kinds = nn.Linear | nn.Embedding
+    return [one for one in network.modules() if isinstance(one, kinds)]
+
+
+def by_columns(w: Float[mx.array, "O I"]) -> Float[mx.array, "O I"]:
+    """Store a matrix by its columns. It stays the same to whoever reads it.
+
+    The product x w^T reads w by its columns. With the BLAS in the wheel of MLX it takes
+    half as long if they lie in one piece: 31 instead of 58 us for 256 x 256, on two
+    x86 cores, in float32.
+    """
+    return mx.contiguous(w.T).T
