@@ -7,7 +7,12 @@ from typing import Any
 
 import click
 
-from tiny_llm_course.commands.talking import echo_loader, note, talking_options
+from tiny_llm_course.commands.talking import (
+    echo_loader,
+    echo_whose,
+    note,
+    talking_options,
+)
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.blame import SolutionError
@@ -22,12 +27,14 @@ def command(**options: Any) -> int:  # noqa: ANN401
 
     Ctrl-C stops an answer, Ctrl-D ends the program. The model, the loop that
     generates and the sampler are those of a solution: ours, or yours with --solution
-    tiny_llm. The weights are those of a checkpoint.
+    tiny_llm, where ours stands in for what you have not finished. The weights are those
+    of a checkpoint.
     """
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
         engine = start(Settings(**options))
         conversation = Conversation(engine)
+        echo_whose(engine)
         if is_terminal:
             echo_loader(engine)
             note("Ctrl-C stops an answer, Ctrl-D ends.")

@@ -4,7 +4,12 @@ from typing import Any
 
 import click
 
-from tiny_llm_course.commands.talking import echo_loader, note, talking_options
+from tiny_llm_course.commands.talking import (
+    echo_loader,
+    echo_whose,
+    note,
+    talking_options,
+)
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.blame import SolutionError
@@ -22,7 +27,8 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
     """Let a Qwen2 model answer a prompt, token by token.
 
     The model, the loop that generates and the sampler are those of a solution: ours,
-    or yours with --solution tiny_llm. The weights are those of a checkpoint.
+    or yours with --solution tiny_llm, where ours stands in for what you have not
+    finished. The weights are those of a checkpoint.
     """
     if not prompt.strip():
         raise CourseError("--prompt: expected some text, got none")
@@ -34,6 +40,7 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
         text = checkpoint.chat_prompt([message]) if is_turn else prompt
         # Before the prompt is shown, so that a misuse is a single line.
         checkpoint.check_length(text)
+        echo_whose(engine)
         note(f"> {prompt}")
         answer = reply(engine, text)
     except SolutionError as error:

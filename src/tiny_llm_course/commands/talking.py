@@ -10,18 +10,33 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.machine.finding import program
 from tiny_llm_course.machine.libraries import pdm_install
 from tiny_llm_course.machine.system import find_compiler
-from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.places import REFERENCE, here
 from tiny_llm_course.running.engine import Engine
 from tiny_llm_course.running.loaders import LOADERS, has_kernels
+from tiny_llm_course.running.mixture import Mixture
+from tiny_llm_course.running.shares import shares
+from tiny_llm_course.syllabus import name_of
+from tiny_llm_course.workbook.lookup import is_untouched
 
 Command = Callable[..., Any]
 
 OPTIONS = (
     click.option(
         "--solution",
-        default="ref",
         metavar="NAME",
-        help="Whose code runs: ours (ref, the default), yours (tiny_llm), or a folder.",
+        help="Whose code runs: ours (ref, the default), yours (tiny_llm), or a folder. "
+        "Of yours, what is graded as done, and ours for the rest.",
+    ),
+    click.option(
+        "--try",
+        "attempts",
+        is_flag=True,
+        help="Run all that you have begun, right or wrong.",
+    ),
+    click.option(
+        "--only-mine",
+        is_flag=True,
+        help="Run nothing of ours, and stop at what you have not written.",
     ),
     click.option(
         "--loader",
@@ -79,6 +94,19 @@ def talking_options(command: Command) -> Command:
     for option in reversed(OPTIONS):
         command = option(command)
     return command
+
+
+def echo_whose(engine: Engine) -> None:
+    """Say which parts are the learner's and which are ours, if that is a question."""
+    if not isinstance(engine.solution, Mixture):
+        return
+    yours, ours = shares(engine)
+    few, key = (yours, "yours") if len(yours) <= len(ours) else (ours, "ours")
+    key = key if few else f"no_{key}"
+    note(say(f"commands.talking.{key}", names=", ".join(map(name_of, few))))
+    begun = [name_of(one) for one in ours if not is_untouched(here(), one)]
+    if begun:
+        note(say("commands.talking.begun", names=", ".join(begun)))
 
 
 def echo_loader(engine: Engine) -> None:

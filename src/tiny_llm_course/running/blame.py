@@ -5,7 +5,9 @@ import traceback
 from collections.abc import Generator
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.running.mixture import Mixture
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 
@@ -20,7 +22,8 @@ def blame(solution: Solution) -> Generator[None]:
 
     A task that is not started, or a file that cannot be imported, is told in one
     line. Any other error is told by the lines of the solution that led to it. An
-    error that no line of the solution led to is ours, and passes.
+    error that no line of the solution led to is ours, and passes, but for a mixture:
+    there, our code may have got what it cannot use.
     """
     try:
         yield
@@ -34,6 +37,9 @@ def blame(solution: Solution) -> Generator[None]:
             for frame in traceback.extract_tb(error.__traceback__)
             if Path(frame.filename).is_relative_to(solution.folder)
         ]
+        if not frames and isinstance(solution, Mixture):
+            told = " ".join(traceback.format_exception_only(error)).strip()
+            raise SolutionError(say("commands.talking.misfit", error=told)) from error
         if not frames:
             raise
         lines = traceback.format_list(frames) + traceback.format_exception_only(error)

@@ -12,7 +12,8 @@ from tiny_llm_course.running.blame import blame
 from tiny_llm_course.running.drawing import DrawingModel
 from tiny_llm_course.running.flash import has_flash
 from tiny_llm_course.running.loaders import LOADERS, check, fastest, prepare
-from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.running.whose import choose
+from tiny_llm_course.solution import Solution
 from tiny_llm_course.unsolved import Unsolved
 
 Sampler = Callable[[mx.array], mx.array]
@@ -23,7 +24,9 @@ class Settings:
     """What a person chooses at the terminal.
 
     Attributes:
-        solution: Whose code runs, named as for `load_solution`.
+        solution: Whose code runs, named as for `load_solution`. None is ours.
+        only_mine: Whether nothing of ours stands in for what is not finished.
+        attempts: Whether to run what is begun, right or wrong.
         loader: Which of the solution's models, a key of `LOADERS`. None is the fastest.
         model: Which weights, named as for `checkpoint.load`.
         max_tokens: The longest answer.
@@ -34,7 +37,9 @@ class Settings:
         seed: Makes the draws repeatable. None draws differently each time.
     """
 
-    solution: str = "ref"
+    solution: str | None = None
+    only_mine: bool = False
+    attempts: bool = False
     loader: str | None = None
     model: str = "embedded"
     max_tokens: int = 256
@@ -75,7 +80,9 @@ def start(settings: Settings) -> Engine:
         CourseError: There is no such solution or checkpoint.
         SolutionError: The solution cannot build its model.
     """
-    solution = load_solution(settings.solution)
+    solution = choose(
+        settings.solution, only_mine=settings.only_mine, attempts=settings.attempts
+    )
     with without_torch():
         checkpoint = load(settings.model)
     if settings.seed is not None:

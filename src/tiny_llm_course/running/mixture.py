@@ -1,0 +1,119 @@
+"""A learner's solution in which ours stands in for what they have not finished."""
+
+import dis
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import tasks
+
+OURS = "tiny_llm_lent"
+"""Under this name our solution is imported once more, to be changed."""
+
+_NOTHING = object()
+
+
+class Mixture(Solution):
+    """Hand out the learner's names where they are chosen, and ours elsewhere.
+
+    Both packages are imported. Then, in every module of both, each name that stands for
+    one solution's part and should stand for the other's is bound anew: so our model
+    calls the learner's norm, and the learner's block our attention.
+
+    Our kernels are off: they would compute a whole layer past the learner's parts.
+
+    Args:
+        folder: The learner's files.
+        package: The name under which they are imported.
+        yours: The symbols that are taken from them, such as "layer_norm.RMSNorm".
+
+    Raises:
+        BrokenFileError: A file with one of these cannot be imported.
+    """
+
+    def __init__(self, folder: Path, package: str, yours: Iterable[str]) -> None:
+        super().__init__(folder, package)
+        self.yours = frozenset(yours)
+        self._ours = Solution(REFERENCE, OURS)
+        self._taken = {symbol: super(Mixture, self).get(symbol) for symbol in yours}
+        swaps = {id(self._ours.get("kernels.are_on")): _off}
+        for symbol in symbols():
+            given = self._ours.get(symbol)
+            swaps |= (
+                {id(given): self._taken[symbol]}
+                if symbol in self.yours
+                else {id(self._stub(symbol)): given}
+            )
+        for module in [*_modules(package), *_modules(OURS)]:
+            for name, value in list(vars(module).items()):
+                if id(value) in swaps:
+                    setattr(module, name, swaps[id(value)])
+
+    def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
+        """Return a public name: the learner's if it was chosen, or is about kernels."""
+        if symbol.startswith("kernels."):
+            return super().get(symbol)
+        return self._taken.get(symbol) or self._ours.get(symbol)
+
+    def used_by(self, *roots: str) -> list[str]:
+        """Return the symbols, in the order of the course, that some may call."""
+        called = _called(map(self.get, roots), (self.package, OURS))
+        return [symbol for symbol in symbols() if id(self.get(symbol)) in called]
+
+    def _stub(self, symbol: str) -> Any:  # noqa: ANN401
+        """Return what the learner's file has under a name, if that was imported."""
+        file, name = symbol.split(".")
+        return getattr(sys.modules.get(f"{self.package}.{file}"), name, _NOTHING)
+
+
+def symbols() -> list[str]:
+    """Return all that a learner writes in Python, in the order of the course."""
+    found = (symbol for task in tasks() for symbol in task.symbols)
+    return list(dict.fromkeys(found))
+
+
+def _modules(package: str) -> list[types.ModuleType]:
+    """Return the imported modules of a package."""
+    names = [one for one in sys.modules if one.partition(".")[0] == package]
+    return [sys.modules[one] for one in names]
+
+
+def _off() -> bool:
+    """Stand in for `kernels.are_on`."""
+    return False
+
+
+def _called(roots: Iterable[Any], packages: tuple[str, ...]) -> set[int]:
+    """Return the ids of the functions and classes that some may call."""
+    seen, wanted = set[int](), list(roots)
+    while wanted:
+        one = wanted.pop()
+        one = getattr(one, "__wrapped__", one)
+        package = str(getattr(one, "__module__", "")).partition(".")[0]
+        if package in packages and id(one) not in seen:
+            seen.add(id(one))
+            wanted += _used(one)
+    return seen
+
+
+def _used(one: Any) -> Iterator[Any]:  # noqa: ANN401 - a function or a class
+    """Yield what the code of a function or class refers to."""
+    if isinstance(one, type):
+        yield from one.__bases__
+        for member in vars(one).values():
+            yield getattr(member, "__func__", getattr(member, "fget", member))
+    elif isinstance(one, types.FunctionType):
+        names = _names(one.__code__)
+        yield from (one.__globals__[name] for name in names if name in one.__globals__)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Return the globals that code and the code within it look up."""
+    steps = dis.get_instructions(code)
+    own = {str(one.argval) for one in steps if one.opname == "LOAD_GLOBAL"}
+    inner = (one for one in code.co_consts if isinstance(one, types.CodeType))
+    return own.union(*map(_names, inner))

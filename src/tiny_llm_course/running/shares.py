@@ -1,0 +1,31 @@
+"""Which parts of what talks are the learner's, and which are ours."""
+
+from mlx import nn
+
+from tiny_llm_course.running.engine import Engine
+from tiny_llm_course.running.flash import FLASH
+from tiny_llm_course.running.loaders import LOADERS
+from tiny_llm_course.running.mixture import Mixture
+
+SAMPLER = "sampler.make_sampler"
+
+
+def shares(engine: Engine) -> tuple[list[str], list[str]]:
+    """Return the symbols that are used: the learner's, and ours.
+
+    What the code mentions and does not come to, such as the products with packed
+    weights where none are packed, is in neither.
+    """
+    mixture, loader = engine.solution, LOADERS[engine.loader]
+    assert isinstance(mixture, Mixture)
+    roots = [loader.model, loader.generate, *([SAMPLER] if engine.sampler else [])]
+    layers = engine.checkpoint.model.modules()
+    is_packed = any(isinstance(layer, nn.QuantizedLinear) for layer in layers)
+    used = [
+        symbol
+        for symbol in mixture.used_by(*roots)
+        if (is_packed or not symbol.startswith("quantize."))
+        and (symbol in mixture.yours or symbol != FLASH)
+    ]
+    yours = [symbol for symbol in used if symbol in mixture.yours]
+    return yours, [symbol for symbol in used if symbol not in mixture.yours]

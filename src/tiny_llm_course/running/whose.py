@@ -1,0 +1,69 @@
+"""Whose code talks: ours, the learner's, or a mixture of both."""
+
+from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.grading.standing import DONE
+from tiny_llm_course.places import Checkout, here
+from tiny_llm_course.running.blame import blame
+from tiny_llm_course.running.mixture import Mixture, symbols
+from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.syllabus import Task, tasks_of
+from tiny_llm_course.workbook.lookup import is_untouched
+
+
+def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
+    """Load a solution. What a learner has not finished of theirs is replaced by ours.
+
+    Args:
+        name: As for `load_solution`. None is ours, or the learner's if one of the next
+            two is chosen.
+        only_mine: Whether nothing is replaced.
+        attempts: Whether all is taken from the learner that they have begun.
+
+    Raises:
+        CourseError: There is no such solution, or it is not the learner's.
+        SolutionError: A file of the learner cannot be imported.
+    """
+    is_about_mine = only_mine or attempts
+    solution = load_solution(name or ("tiny_llm" if is_about_mine else "ref"))
+    checkout = here()
+    is_learners = solution.folder == checkout.starter.resolve()
+    if only_mine and attempts:
+        raise CourseError(say("commands.talking.two_ways"))
+    if attempts and not is_learners:
+        raise CourseError(say("commands.talking.not_learners", name=name))
+    if only_mine or not is_learners:
+        return solution
+    yours = begun(checkout) if attempts else finished(checkout)
+    with blame(solution):
+        return Mixture(solution.folder, solution.package, yours)
+
+
+def finished(checkout: Checkout) -> list[str]:
+    """Return the symbols that were graded, and are done.
+
+    What several tasks of a day build, such as a sampler, counts when all of them are.
+    """
+    standing = progress.statuses(checkout, progress.load(checkout)[0])
+    return [
+        symbol
+        for symbol in symbols()
+        if all(standing[task] == DONE for task in _first_tasks(symbol))
+    ]
+
+
+def begun(checkout: Checkout) -> list[str]:
+    """Return the symbols that are no longer stubs, right or wrong."""
+    return [symbol for symbol in symbols() if not is_untouched(checkout, symbol)]
+
+
+def _first_tasks(symbol: str) -> list[Task]:
+    """Return the tasks of the first day on which a symbol is written."""
+    found = tasks_of(symbol)
+    return [one for one in found if _day(one) == _day(found[0])]
+
+
+def _day(task: Task) -> tuple[int, int]:
+    """Return week and day of a task."""
+    return task.address.week, task.address.day

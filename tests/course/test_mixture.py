@@ -1,0 +1,245 @@
+"""`pdm run main --solution tiny_llm`: what a learner has finished talks with ours."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+import tiny_llm_ref.layer_norm
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import Task, tasks
+from tiny_llm_course.workbook.plans import plan_skip
+from tiny_llm_course.workbook.saving import write
+
+WEEK_1 = [
+    "basics.softmax",
+    "basics.linear",
+    "basics.silu",
+    "attention.scaled_dot_product_attention_simple",
+    "attention.causal_mask",
+    "attention.scaled_dot_product_attention_grouped",
+    "positional_encoding.RoPE",
+    "layer_norm.RMSNorm",
+    "embedding.Embedding",
+    "qwen2_week1.Qwen2MultiHeadAttention",
+    "qwen2_week1.Qwen2MLP",
+    "qwen2_week1.Qwen2TransformerBlock",
+    "qwen2_week1.Qwen2ModelWeek1",
+    "generate.simple_generate",
+    "sampler.make_sampler",
+]
+WEEK_2 = [
+    "kv_cache.TinyKvFullCache",
+    "qwen2_week2.Qwen2MultiHeadAttention",
+    "qwen2_week2.Qwen2MLP",
+    "qwen2_week2.Qwen2TransformerBlock",
+    "qwen2_week2.Qwen2ModelWeek2",
+    "generate.simple_generate_with_kv_cache",
+    "attention.flash_attention",
+]
+RMS_NORM = "week 1, day 4, task 1"
+
+Main = Callable[..., Result]
+Graded = Callable[..., None]
+
+
+@pytest.fixture
+def main(
+    pdm_run: Callable[[str], Result],
+    checkout: Checkout,
+    tiny_checkpoint: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Main:
+    """Return a function that lets the learner's checkout say a few tokens."""
+    monkeypatch.syspath_prepend(checkout.root / "src")
+
+    def run(options: str = "--solution tiny_llm") -> Result:
+        return pdm_run(f"main --model {tiny_checkpoint} --max-tokens 4 {options}")
+
+    return run
+
+
+def write_in(checkout: Checkout, symbol: str, code: str) -> None:
+    """Put the learner's own code where the stub of a symbol is."""
+    file, name = symbol.split(".")
+    path = checkout.starter / f"{file}.py"
+    lines = path.read_text().splitlines()
+    [node] = [
+        one
+        for one in ast.parse(path.read_text()).body
+        if isinstance(one, ast.FunctionDef | ast.ClassDef) and one.name == name
+    ]
+    lines[node.lineno - 1 : node.end_lineno] = [code]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def breaks(symbol: str) -> str:
+    """Return code that tells that it was called."""
+    name = symbol.split(".")[1]
+    return f"def {name}(*_, **__):\n    raise RuntimeError('heard {symbol}')"
+
+
+def solve(checkout: Checkout, solved: list[Task]) -> None:
+    """Put our solutions of some tasks into the learner's files."""
+    symbols = [symbol for task in solved for symbol in task.symbols]
+    write(plan_skip(checkout, symbols), checkout.copies)
+
+
+def up_to(week: int, day: int) -> list[Task]:
+    """Return the required tasks in Python up to the end of a day."""
+    return [
+        task
+        for task in tasks()
+        if (task.address.week, task.address.day) <= (week, day) and not task.optional
+    ]
+
+
+@pytest.mark.parametrize("symbol", WEEK_1 + WEEK_2)
+def test_each_part_of_the_learner_is_heard(
+    symbol: str, main: Main, checkout: Checkout
+) -> None:
+    """A finished norm that our model passes by would be no reward."""
+    write_in(checkout, symbol, breaks(symbol))
+
+    result = main("--try --temp 1")
+
+    assert f"RuntimeError: heard {symbol}" in result.stderr
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("week", "day", "shares", "loader"),
+    [
+        (1, 1, "yours: softmax, scaled_dot_product_attention_simple, linear", "week2"),
+        (1, 2, "yours: softmax, scaled_dot_product_attention_simple, linear", "week2"),
+        (1, 3, "yours: softmax, scaled_dot_product_attention_simple, lin", "week1"),
+        (1, 4, "ours: Qwen2TransformerBlock, Embedding, Qwen2ModelWeek1, ", "week1"),
+        (1, 5, "ours: simple_generate, make_sampler; yours: the rest", "week1"),
+        (1, 6, "ours: make_sampler; yours: the rest", "week1"),
+        (1, 7, "yours: all of it", "week1"),
+        (2, 1, "yours: all of it", "week2"),
+    ],
+)
+def test_after_each_day_the_model_talks(  # noqa: PLR0913, PLR0917 - three fixtures
+    week: int,
+    day: int,
+    shares: str,
+    loader: str,
+    main: Main,
+    checkout: Checkout,
+    graded: Graded,
+) -> None:
+    """No stub is reached: it would end the answer."""
+    solve(checkout, up_to(week, day))
+    graded(*[str(task.address) for task in up_to(week, day)])
+
+    result = main("--solution tiny_llm --temp 1 --seed 1")
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.startswith(shares)
+    assert f"This is --loader {loader}" in result.stderr
+    ours = main(f"--temp 1 --seed 1 --loader {loader}")
+    assert result.stdout == ours.stdout
+
+
+def test_before_the_first_task_is_done_all_is_ours(main: Main) -> None:
+    result = main()
+
+    assert result.stderr.startswith(
+        "ours: all of it, as nothing of yours that it needs is graded as done yet\n"
+    )
+    assert result.exit_code == 0
+
+
+def test_what_is_graded_as_done_is_heard(
+    main: Main, checkout: Checkout, graded: Graded
+) -> None:
+    write_in(checkout, "layer_norm.RMSNorm", breaks("layer_norm.RMSNorm"))
+    graded(RMS_NORM)
+
+    assert "heard layer_norm.RMSNorm" in main().stderr
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_what_is_not_graded_as_done_is_not_heard(
+    is_changed: bool, main: Main, checkout: Checkout, graded: Graded
+) -> None:
+    """Be it that it was wrong, or that it has changed since it was right."""
+    solve(checkout, [task for task in tasks() if str(task.address) == RMS_NORM])
+    graded(RMS_NORM, **({} if is_changed else {"status": "failed"}))
+    path = checkout.starter / "layer_norm.py"
+    path.write_text(path.read_text().replace("wide * wide", "wide @ wide"))
+
+    result = main()
+
+    assert result.exit_code == 0
+    assert (
+        "You have begun, and ours stands in: RMSNorm. "
+        "To hear yours, right or wrong: --try\n"
+    ) in result.stderr
+
+
+def test_a_file_that_is_not_python_is_left_alone(
+    main: Main, checkout: Checkout, graded: Graded
+) -> None:
+    solve(checkout, up_to(1, 1))
+    (checkout.starter / "layer_norm.py").write_text("class RMSNorm(\n")
+    graded("week 1, day 1, task 1", "week 1, day 1, task 2")
+
+    result = main()
+
+    assert result.stderr.startswith("yours: softmax, ")
+    assert result.exit_code == 0
+
+
+def test_what_ours_cannot_use_is_told_in_one_line(
+    main: Main, checkout: Checkout
+) -> None:
+    code = "def silu(x):\n    return mx.zeros((3, 5))"
+    write_in(checkout, "basics.silu", code)
+
+    result = main("--try")
+
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("main: our code cannot use what yours has returned: ValueE")
+    assert last.endswith("; `pdm run test` says what is wrong")
+    assert result.exit_code == 1
+
+
+def test_only_mine_stops_at_what_is_missing(
+    main: Main, checkout: Checkout, graded: Graded
+) -> None:
+    solve(checkout, up_to(1, 4))
+    graded(*[str(task.address) for task in up_to(1, 4)])
+
+    result = main("--only-mine")
+
+    assert result.stderr.startswith("main: week 1, day 5, task 3 is not started")
+    assert result.stderr.count("\n") == 1
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--try --only-mine", "--try and --only-mine: expected one of them, got both"),
+        ("--try --solution ref", "--try: expected --solution tiny_llm, got ref"),
+    ],
+)
+def test_misuse_is_told_in_one_line(options: str, message: str, main: Main) -> None:
+    result = main(options)
+
+    assert result.stderr == f"main: {message}\n"
+    assert result.exit_code == 2
+
+
+def test_our_solution_is_not_changed_by_it(main: Main, checkout: Checkout) -> None:
+    before = dict(vars(tiny_llm_ref.layer_norm))
+    write_in(checkout, "layer_norm.RMSNorm", breaks("layer_norm.RMSNorm"))
+
+    main("--try")
+
+    assert vars(tiny_llm_ref.layer_norm) == before
+    assert main("--solution ref").exit_code == 0
