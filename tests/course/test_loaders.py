@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 from mlx import nn
 
+from tiny_llm_course.commands import talking
 from tiny_llm_course.commands.main import command
 from tiny_llm_course.running.engine import Settings, start
 from tiny_llm_course.running.loaders import by_columns, can_be_packed, prepare
@@ -129,3 +130,33 @@ def test_packed_weights_stay_packed() -> None:
     assert isinstance(layer.layers[0], nn.QuantizedLinear)
     assert memoryview(layer.layers[0].scales).c_contiguous
     assert mx.array_equal(layer.layers[0].scales, scales)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "cmake", "line"),
+    [
+        ("/bin/c++", "/bin/cmake", "There is a C++ compiler: `pdm run build-ext-ref` "),
+        (
+            "/bin/c++",
+            None,
+            "There is a C++ compiler: `pdm install && pdm run build-ext-r",
+        ),
+        (None, None, "prompt: "),
+    ],
+)
+def test_where_there_is_a_compiler_and_no_kernels_the_way_to_them_is_told(
+    compiler: str | None,
+    cmake: str | None,
+    line: str,
+    no_kernels: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(talking, "REFERENCE", no_kernels)
+    monkeypatch.setattr(talking, "find_compiler", lambda: compiler)
+    monkeypatch.setattr(talking, "program", lambda _: cmake)
+
+    words = ["--solution", str(no_kernels), "--max-tokens", "3"]
+    told = CliRunner().invoke(command, words).stderr.splitlines()
+
+    assert told[-2].startswith(line)
+    assert told[-1].startswith("This is --loader week2")

@@ -92,7 +92,7 @@ def test_without_arguments_the_embedded_model_tells_a_story() -> None:
 
     assert run.stdout.count(" ") > 30
     assert run.stdout.endswith((".\n", '."\n', '!"\n', '?"\n'))
-    prompt, speeds, loader, *_ = run.stderr.splitlines()
+    prompt, speeds, *_, loader = run.stderr.splitlines()
     assert prompt == "> Tell me a story about a fox in the forest."
     assert re.fullmatch(
         r"prompt: 19 tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s",

@@ -110,13 +110,13 @@ def echo_whose(engine: Engine) -> None:
 
 
 def echo_loader(engine: Engine) -> None:
-    """Say which loader it was, how to choose another one, and what is faster."""
-    note(say(f"commands.talking.{engine.loader}"))
+    """Say what would be faster, and last, which loader it was and how to choose."""
     is_ours = engine.solution.folder == REFERENCE and mx.default_device() == mx.cpu
     if is_ours and not has_kernels(engine.solution) and find_compiler():
         steps = [] if program("cmake") else [pdm_install()]
         command = " && ".join([*steps, "pdm run build-ext-ref"])
         note(say("commands.talking.compiler", command=command))
+    note(say(f"commands.talking.{engine.loader}"))
 
 
 def note(text: str) -> None:
