@@ -144,6 +144,22 @@ def test_after_each_day_the_model_talks(  # noqa: PLR0913, PLR0917 - three fixtu
     assert result.stdout == ours.stdout
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["week 1, day 3, task 3", "week 1, day 5, task 1", "week 2, day 1, task 2"],
+)
+def test_what_the_learner_calls_and_has_not_written_is_ours(
+    address: str, main: Main, checkout: Checkout
+) -> None:
+    """Their layer can be tried before what it is made of is there."""
+    solve(checkout, [task for task in tasks() if str(task.address) == address])
+
+    result = main("--try")
+
+    assert result.stderr.startswith("yours: Qwen2")
+    assert result.exit_code == 0
+
+
 def test_before_the_first_task_is_done_all_is_ours(main: Main) -> None:
     result = main()
 
