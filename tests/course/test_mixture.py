@@ -251,6 +251,17 @@ def test_misuse_is_told_in_one_line(options: str, message: str, main: Main) -> N
     assert result.exit_code == 2
 
 
+def test_a_damaged_record_is_told_in_one_line(main: Main, checkout: Checkout) -> None:
+    checkout.progress.write_text("{")
+
+    result = main()
+
+    assert result.stderr.startswith("main: progress.json was damaged and begins anew; ")
+    assert result.stderr.count("\n") == 1
+    assert result.exit_code == 2
+    assert main().exit_code == 0
+
+
 def test_our_solution_is_not_changed_by_it(main: Main, checkout: Checkout) -> None:
     before = dict(vars(tiny_llm_ref.layer_norm))
     write_in(checkout, "layer_norm.RMSNorm", breaks("layer_norm.RMSNorm"))

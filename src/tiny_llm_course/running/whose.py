@@ -44,8 +44,14 @@ def finished(checkout: Checkout) -> list[str]:
     """Return the symbols that were graded, and are done.
 
     What several tasks of a day build, such as a sampler, counts when all of them are.
+
+    Raises:
+        CourseError: The record of it was damaged, and begins anew.
     """
-    standing = progress.statuses(checkout, progress.load(checkout)[0])
+    known, damaged = progress.load(checkout)
+    if damaged:
+        raise CourseError(say("commands.damaged", copy=checkout.link(damaged)))
+    standing = progress.statuses(checkout, known)
     return [
         symbol
         for symbol in symbols()
