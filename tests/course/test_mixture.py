@@ -9,6 +9,8 @@ from click.testing import Result
 
 import tiny_llm_ref.layer_norm
 from tiny_llm_course.places import Checkout
+from tiny_llm_course.running.loaders import has_kernels
+from tiny_llm_course.running.mixture import Mixture
 from tiny_llm_course.syllabus import Task, tasks
 from tiny_llm_course.workbook.plans import plan_skip
 from tiny_llm_course.workbook.saving import write
@@ -260,6 +262,18 @@ def test_a_damaged_record_is_told_in_one_line(main: Main, checkout: Checkout) ->
     assert result.stderr.count("\n") == 1
     assert result.exit_code == 2
     assert main().exit_code == 0
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_kernels_of_the_learner_are_on_once_their_linear_layer_is(
+    is_written: bool, checkout: Checkout
+) -> None:
+    """Ours, in its place, would unpack whole matrices: slower than no kernels."""
+    with (checkout.starter / "kernels.py").open("a") as file:
+        file.write("\n\nare_on = lambda: True\n")
+    yours = ["quantize.quantized_linear"] if is_written else []
+
+    assert has_kernels(Mixture(checkout.starter, "tiny_llm", yours)) is is_written
 
 
 def test_our_solution_is_not_changed_by_it(main: Main, checkout: Checkout) -> None:
