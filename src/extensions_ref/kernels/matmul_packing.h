@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__x86_64__)
 #pragma GCC diagnostic push
@@ -48,26 +49,29 @@ void pack_portable(const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t*
 }
 
 #if defined(__x86_64__)
-/// Load 16 bytes from each of the rows 0, 4, 8 and 12.
+/// Load up to 16 bytes from each of the rows 0, 4, 8 and 12. Zeros come behind them.
+template <int num_bytes>
 TINY_LLM_AVX512_VNNI inline __m512i load_four(
     const std::byte* const* rows, int offset) {
-  __m128i parts[4];
-  for (int r = 0; r < 4; ++r) std::memcpy(&parts[r], rows[r * 4] + offset, 16);
+  __m128i parts[4] = {};
+  for (int r = 0; r < 4; ++r) std::memcpy(&parts[r], rows[r * 4] + offset, num_bytes);
   __m512i four = _mm512_castsi128_si512(parts[0]);
   four = _mm512_inserti32x4(four, parts[1], 1);
   four = _mm512_inserti32x4(four, parts[2], 2);
   return _mm512_inserti32x4(four, parts[3], 3);
 }
 
-/// Turn 16 bytes of 16 rows into 4 registers, each with 4 bytes of every row.
+/// Turn 16 bytes of 16 rows into 4 registers, each with 4 bytes of every row; or fewer
+/// bytes, which fill the first registers.
 ///
 /// Each quarter of a register is a square of 4 x 4 words, transposed in two rounds.
+template <int num_bytes>
 TINY_LLM_AVX512_VNNI inline void transpose(
     const std::byte* const* rows, int offset, __m512i (&columns)[4]) {
-  const __m512i a = load_four(rows, offset);
-  const __m512i b = load_four(rows + 1, offset);
-  const __m512i c = load_four(rows + 2, offset);
-  const __m512i d = load_four(rows + 3, offset);
+  const __m512i a = load_four<num_bytes>(rows, offset);
+  const __m512i b = load_four<num_bytes>(rows + 1, offset);
+  const __m512i c = load_four<num_bytes>(rows + 2, offset);
+  const __m512i d = load_four<num_bytes>(rows + 3, offset);
   const __m512i ab = _mm512_unpacklo_epi32(a, b);
   const __m512i cd = _mm512_unpacklo_epi32(c, d);
   const __m512i ab_high = _mm512_unpackhi_epi32(a, b);
@@ -89,11 +93,18 @@ TINY_LLM_AVX512_VNNI void pack_avx512(
   const int per_byte = 8 / w.bits;
   const int plane = block_size(w) / per_byte;
   const __m512i mask = _mm512_set1_epi8(static_cast<char>((1 << w.bits) - 1));
+  const int row_bytes = w.num_columns / per_byte;
   int done = 0;  // bytes of the block
-  for (int offset = 0; offset < w.num_columns / per_byte; offset += 16) {
+  for (int offset = 0; offset < row_bytes; offset += 16) {
+    // A group of 32 weights has 8 bytes with 2 bits, and may be the last of its row.
+    const bool is_half = offset + 8 == row_bytes;
     __m512i columns[4];
-    transpose(rows, offset, columns);
-    for (int c = 0; c < 4; ++c) {
+    if (is_half) {
+      transpose<8>(rows, offset, columns);
+    } else {
+      transpose<16>(rows, offset, columns);
+    }
+    for (int c = 0; c < (is_half ? 2 : 4); ++c) {
       for (int part = 0; part < per_byte; ++part) {
         const __m128i shift = _mm_cvtsi32_si128(part * w.bits);
         const __m512i parts = _mm512_srl_epi16(columns[c], shift);

@@ -163,6 +163,10 @@ int main() {
     check<float>({25, 1, 64, 64, bits});
     check<BFloat16>({12, 131, 320, 64, bits});
     check<float>({0, 16, 64, 64, bits});
+    // Rows that end in the middle of what is read at once.
+    for (const int num_columns : {32, 96, 160, 864}) {
+      check<float>({33, 17, num_columns, 32, bits});
+    }
   }
   std::printf("%d numbers are right\n", num_checked);
 }
