@@ -1,7 +1,9 @@
 """The kernels of the reference by themselves, compiled with sanitizers.
 
-Each program in tests/course/kernels checks the kernels of one day against plain loops,
-at sizes around those of a register, with numbers around each array that nobody touches.
+Each program in tests/course/kernels checks some kernels against plain loops, at sizes
+around those of a register and at sizes drawn from seeds, in arrays that end where memory
+ends. By hand it goes on for longer, and the last seed that it prints is that of what it
+found: `matvec 100000 7` does 100000 rounds from seed 7 on.
 """
 
 import os

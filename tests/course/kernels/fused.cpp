@@ -5,11 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <random>
 #include <string>
-#include <vector>
 
+#include "drawn.h"
 #include "kernels/fused.h"
 #include "kernels/threads.h"
 
@@ -17,19 +15,11 @@ using namespace tiny_llm;
 
 namespace {
 
-using Numbers = std::vector<float>;
-
 constexpr float untouched = -12345.0f;
 
 int num_checks = 0;
 
-Numbers draw(int count, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  Numbers drawn(static_cast<std::size_t>(count));
-  for (float& one : drawn) one = normal(generator);
-  return drawn;
-}
+Numbers draw(int count) { return drawn_numbers(static_cast<std::size_t>(count)); }
 
 /// An array of its own length, in which a number that nobody writes is seen.
 Numbers blank(int count) { return Numbers(static_cast<std::size_t>(count), untouched); }
@@ -63,10 +53,10 @@ void expect_normed(
 }
 
 void check_norms(int num_rows, int D) {
-  const Numbers x = draw(num_rows * D, 1), residual = draw(num_rows * D, 2);
-  const Numbers weight = draw(D, 3);
+  const Numbers x = draw(num_rows * D), residual = draw(num_rows * D);
+  const Numbers weight = draw(D);
   const Norm norm{weight.data(), 1e-6f, D};
-  const Rows all{0, num_rows}, some{num_rows / 2, num_rows}, none{1, 1};
+  const Rows all{0, num_rows}, some = drawn_rows(num_rows), none{1, 1};
   for (const Rows rows : {all, some, none}) {
     Numbers y = blank(num_rows * D);
     rms_norm(x.data(), norm, y.data(), rows);
@@ -95,9 +85,9 @@ void check_rotation(int batch, const RotatedHeads& heads) {
   fill_rotations(
       500.5, heads.D, {middle, num_positions}, cosines.data(), sines.data());
   const int size = num_tokens * heads.H * heads.D;
-  const Numbers x = draw(size, 4);
+  const Numbers x = draw(size);
   Numbers y = blank(size);
-  const Rows tokens{0, num_tokens - 1};
+  const Rows tokens = drawn_rows(num_tokens);
   rope(x.data(), cosines.data(), sines.data(), heads, y.data(), tokens);
   for (int i = 0; i < size; ++i) {
     const int channel = i % heads.D, token = i / (heads.D * heads.H);
@@ -108,21 +98,22 @@ void check_rotation(int batch, const RotatedHeads& heads) {
     const double right = channel < half ? a * std::cos(angle) - b * std::sin(angle)
                                         : b * std::cos(angle) + a * std::sin(angle);
     const double expected =
-        token < tokens.last ? right : static_cast<double>(untouched);
+        tokens.first <= token && token < tokens.last ? right : untouched;
     expect_near(at(y, i), expected, std::abs(a) + std::abs(b), "rope");
   }
 }
 
 void check_gates(int count) {
-  Numbers gate = draw(count, 5), up = draw(count, 6);
+  Numbers gate = draw(count), up = draw(count);
   for (float& one : gate) one *= 40;
   Numbers y = blank(count);
-  const Rows numbers{count / 3, count};
+  const Rows numbers = drawn_rows(count);
   swiglu(gate.data(), up.data(), y.data(), numbers);
   for (int i = 0; i < count; ++i) {
     const double g = at(gate, i);
     const double right = g / (1 + std::exp(-g)) * at(up, i);
-    const double expected = i >= numbers.first ? right : static_cast<double>(untouched);
+    const bool is_ours = numbers.first <= i && i < numbers.last;
+    const double expected = is_ours ? right : untouched;
     expect_near(at(y, i), expected, std::abs(g * at(up, i)), "swiglu");
   }
 }
@@ -130,7 +121,7 @@ void check_gates(int count) {
 /// Threads that share rows must not meet: for the sanitizer that watches threads.
 void check_sharing() {
   const int num_rows = 37, D = 33;
-  const Numbers x = draw(num_rows * D, 7), weight = draw(D, 8);
+  const Numbers x = draw(num_rows * D), weight = draw(D);
   const Norm norm{weight.data(), 1e-6f, D};
   Numbers y = blank(num_rows * D);
   ThreadPool pool(3);
@@ -140,9 +131,7 @@ void check_sharing() {
   expect_normed(x, norm, y, Rows{0, num_rows}, num_rows);
 }
 
-}  // namespace
-
-int main() {
+void check_fixed() {
   for (const int D : {1, 2, 15, 16, 17, 31, 33, 63, 64, 65, 127, 128, 130, 896}) {
     for (const int num_rows : {1, 2, 5}) check_norms(num_rows, D);
     check_gates(D);
@@ -153,5 +142,18 @@ int main() {
     check_rotation(1, RotatedHeads{2, 14, D, 1000});
   }
   check_sharing();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Rounds rounds(argc, argv, 100);
+  if (!rounds.is_long) check_fixed();
+  fuzz(rounds, [] {
+    check_norms(whole(1, 9), drawn_size(2000));
+    check_gates(drawn_size(3000));
+    const int D = 2 * drawn_size(70);
+    check_rotation(whole(1, 3), {drawn_size(20), whole(1, 9), D, drawn_size(3000)});
+  });
   std::printf("%d numbers are right\n", num_checks);
 }

@@ -1,13 +1,24 @@
 /// Check every rung of the matrix-vector products against the formula, in double.
 ///
-/// No MLX here: sanitizers see the kernels alone. Each array ends where its memory ends,
-/// so reading one entry too far is an error, and y has guards on both sides.
+/// No MLX here: sanitizers see the kernels alone. Each array ends where memory ends, so
+/// reading one entry too far is an error. The entries of y that are not asked for
+/// must stay as they are.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <vector>
 
+#include "drawn.h"
+#include "kernels/instructions.h"
+#if defined(__x86_64__)
+// Few processors have AVX-VNNI. Its instructions are among those of AVX-512, too, so
+// here `matvec_avx2` is compiled for these, and called by its name.
+#undef TINY_LLM_AVX_VNNI
+#define TINY_LLM_AVX_VNNI TINY_LLM_AVX512_VNNI
+#undef _mm256_dpbusd_avx_epi32
+#define _mm256_dpbusd_avx_epi32 _mm256_dpbusd_epi32
+#endif
 #include "kernels/int8.h"
 #include "kernels/matvec.h"
 #include "kernels/matvec_int8.h"
@@ -17,49 +28,6 @@ namespace {
 using namespace tiny_llm;
 
 constexpr float kGuard = -12345.0f;
-std::mt19937 random_bits(4);
-
-float uniform() { return static_cast<float>(random_bits()) * 0x1p-31f - 1.0f; }
-
-void store(float number, float& to) { to = number; }
-
-void store(float number, BFloat16& to) {
-  to.bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(number) >> 16);
-}
-
-/// Cut off: for numbers between 2**-14 and 1 there is no more to it.
-void store(float number, Float16& to) {
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(number);
-  const std::uint32_t rest = (bits & 0x7fffffffu) - (112u << 23);
-  to.bits = static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | rest >> 13);
-}
-
-template <class Scale>
-struct Matrix {
-  std::vector<std::uint32_t> words;
-  std::vector<Scale> scales;
-  std::vector<Scale> biases;
-  QuantizedMatrix<Scale> view;
-
-  Matrix(int num_rows, int num_columns, int group_size, int bits)
-      : words(static_cast<std::size_t>(num_rows * num_columns * bits / 32)),
-        scales(static_cast<std::size_t>(num_rows * num_columns / group_size)),
-        biases(scales.size()),
-        view{nullptr, nullptr, nullptr, num_rows, num_columns, group_size, bits} {
-    for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random_bits());
-    for (Scale& scale : scales) store(0.01f * (1.5f + uniform()), scale);
-    for (Scale& bias : biases) store(0.1f * (1.5f + uniform()), bias);
-    view.words = words.data();
-    view.scales = scales.data();
-    view.biases = biases.data();
-  }
-
-  double weight(int o, int i) const {
-    const int group = i / view.group_size;
-    return static_cast<double>(to_float(view.row_scales(o)[group])) * view.q(o, i) +
-           static_cast<double>(to_float(view.row_biases(o)[group]));
-  }
-};
 
 void expect(bool holds, const char* what, const char* rung, int a, int b, int c) {
   if (holds) return;
@@ -72,11 +40,11 @@ template <class Scale, class Rung>
 void check_rung(
     const char* name, const Matrix<Scale>& w, const std::vector<double>& truth,
     double tolerance, Rows rows, Rung rung) {
-  std::vector<float> y(truth.size() + 2, kGuard);
-  rung(y.data() + 1, rows);
+  Numbers y(truth.size(), kGuard);
+  rung(y.data(), rows);
   const auto& v = w.view;
-  for (int o = -1; o <= v.num_rows; ++o) {
-    const float got = y[static_cast<std::size_t>(o + 1)];
+  for (int o = 0; o < v.num_rows; ++o) {
+    const float got = y[static_cast<std::size_t>(o)];
     const bool is_ours = o >= rows.first && o < rows.last;
     if (!is_ours) {
       expect(got == kGuard, "wrote beside its rows", name, v.bits, v.group_size, o);
@@ -114,17 +82,34 @@ std::vector<double> products(const Matrix<Scale>& w, const std::vector<double>& 
   return y;
 }
 
+#if defined(__x86_64__)
+/// Call `matvec_avx2` for weights of this format.
+template <class Scale>
+void matvec_avx2_of_any(
+    const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
+  const auto with_bits = [&]<int bits>() {
+    if (w.group_size == 32) return detail::matvec_avx2<bits, 32>(x, w, y, rows);
+    if (w.group_size == 64) return detail::matvec_avx2<bits, 64>(x, w, y, rows);
+    detail::matvec_avx2<bits, 128>(x, w, y, rows);
+  };
+  if (w.bits == 4) return with_bits.template operator()<4>();
+  with_bits.template operator()<8>();
+}
+#endif
+
 template <class Scale>
 void check(int num_rows, int num_columns, int group_size, int bits) {
   const Matrix<Scale> w(num_rows, num_columns, group_size, bits);
-  std::vector<float> x(static_cast<std::size_t>(num_columns));
+  Numbers x(static_cast<std::size_t>(num_columns));
   for (float& one : x) one = uniform();
-  for (int i = 0; i < group_size; ++i) x[static_cast<std::size_t>(i)] *= 1e-20f;
+  // A group of which nothing is left beside the others.
+  const int first_group = std::min(group_size, num_columns);
+  for (int i = 0; i < first_group; ++i) x[static_cast<std::size_t>(i)] *= 1e-20f;
   const std::vector<double> exact(x.begin(), x.end());
 
   const std::vector<double> truth = products(w, exact);
   const Rows all{0, num_rows};
-  const Rows some{num_rows / 3, num_rows - num_rows / 4};
+  const Rows some = drawn_rows(num_rows);
   for (const Rows rows : {all, some}) {
     check_rung("naive", w, truth, 1e-3, rows, [&](float* y, Rows r) {
       matvec_naive(x.data(), w.view, y, r);
@@ -145,6 +130,13 @@ void check(int num_rows, int num_columns, int group_size, int bits) {
     check_rung("int8", w, close, 1e-3, rows, [&](float* y, Rows r) {
       matvec_int8(rounded, w.view, y, r);
     });
+#if defined(__x86_64__)
+    if (bits != 2 && instructions() == Instructions::avx512_vnni) {
+      check_rung("avx2", w, close, 1e-3, rows, [&](float* y, Rows r) {
+        matvec_avx2_of_any(rounded, w.view, y, r);
+      });
+    }
+#endif
   }
   check_rung("threaded", w, close, 1e-3, all, [&](float* y, Rows) {
     matvec_threaded(rounded, w.view, y);
@@ -192,11 +184,24 @@ void check_all() {
 
 }  // namespace
 
-int main() {
-  check_rounding();
-  check_threads();
-  check_all<float>();
-  check_all<Float16>();
-  check_all<BFloat16>();
+int main(int argc, char** argv) {
+  const Rounds rounds(argc, argv, 60);
+  if (!rounds.is_long) {
+    check_rounding();
+    check_threads();
+    check_all<float>();
+    check_all<Float16>();
+    check_all<BFloat16>();
+  }
+  fuzz(rounds, [] {
+    with_any_scale([]<class Scale>(Scale) {
+      const int group_size = one_of({32, 64, 128});
+      // Some have enough rows for several threads.
+      const int num_rows = coin() ? drawn_size(40) : whole(0, 600);
+      const int most_groups = (num_rows > 40 ? 512 : 1280) / group_size;
+      const int num_groups = whole(0, most_groups);
+      check<Scale>(num_rows, num_groups * group_size, group_size, one_of({2, 4, 8}));
+    });
+  });
   std::printf("instructions %d: all right\n", static_cast<int>(instructions()));
 }
