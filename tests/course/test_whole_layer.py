@@ -232,6 +232,7 @@ def test_positions_beyond_the_table_are_refused() -> None:
         ((1, 2, E), (1, KV_HEADS, 8, D + 2), 0, "expected shape (1, 2, 8, 32), got"),
         ((1, 2, E), (1, KV_HEADS, 8, D), 7, "expected room for the new tokens, got"),
         ((1, 2, E), (1, KV_HEADS, 8, D), -1, "expected room for the new tokens, got"),
+        ((1, 2, E), (1, KV_HEADS, 8, D), 2**31 - 1, "expected room for the new token"),
         ((2, E), (1, KV_HEADS, 8, D), 0, "expected x of shape (1, L, E), got (2, 128)"),
     ],
 )

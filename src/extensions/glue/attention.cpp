@@ -32,6 +32,7 @@ void expect_heads(
   for (const mx::array* one : {&query, &key, &value}) {
     expect_floats(*one, name);
     expect(one->ndim() == 4, name, "B x H x L x D", text_of(one->shape()));
+    expect_countable(*one, name);
   }
   const auto text = [](int number) { return std::to_string(number); };
   const int num_kv_heads = key.shape(1), num_keys = key.shape(2);

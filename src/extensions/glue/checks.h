@@ -29,4 +29,7 @@ void expect_shape(
     const mlx::core::Shape& shape,
     std::string_view where);
 
+/// Fail unless the numbers of an array, and so its rows, can be counted in an int.
+void expect_countable(const mlx::core::array& x, std::string_view where);
+
 }  // namespace tiny_llm

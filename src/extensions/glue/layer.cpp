@@ -178,9 +178,10 @@ std::vector<mx::array> Layer::operator()(
   for (const mx::array& one : {x, keys, values}) {
     expect(one.dtype() == mx::float32, where, "float32", text_of(one.dtype()));
   }
-  expect(offset >= 0 && offset + x.shape(1) <= keys.shape(2), where,
+  expect(offset >= 0 && offset <= keys.shape(2) - x.shape(1), where,
          "room for the new tokens",
          "place " + std::to_string(offset) + " of " + std::to_string(keys.shape(2)));
+  expect_positions(offset, x.shape(1), where);
   const mx::Stream stream = mx::default_stream(mx::Device::cpu);
   return mx::array::make_arrays(
       {x.shape(), keys.shape(), keys.shape()},

@@ -226,15 +226,21 @@ class LayerRun {
   void feed_forward(const float* x, float* y) const {
     const auto [gate, up] = project<2>(x, {&w_.gate, &w_.up});
     const Memory opened = rows_of(w_.gate.num_rows);
-    share_rows(L_ * w_.gate.num_rows, 1, [&](Rows numbers) {
-      swiglu(gate.get(), up.get(), opened.get(), numbers);
+    const std::ptrdiff_t I = w_.gate.num_rows;
+    share_rows(L_, I, [&](Rows tokens) {
+      // One by one: of a long text, all numbers together are more than an int counts.
+      for (std::ptrdiff_t token = tokens.first; token < tokens.last; ++token) {
+        const std::ptrdiff_t at = token * I;
+        swiglu(
+            gate.get() + at, up.get() + at, opened.get() + at, {0, w_.gate.num_rows});
+      }
     });
     multiply(opened.get(), w_.down, y);
   }
 
   void add_to(float* y, const float* h, int length) const {
-    const int count = L_ * length;
-    for (int i = 0; i < count; ++i) y[i] += h[i];
+    const std::ptrdiff_t count = std::ptrdiff_t{L_} * length;
+    for (std::ptrdiff_t i = 0; i < count; ++i) y[i] += h[i];
   }
 
   const LayerWeights<Scale>& w_;

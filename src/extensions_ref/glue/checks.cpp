@@ -1,5 +1,6 @@
 #include "glue/checks.h"
 
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
@@ -38,6 +39,11 @@ void expect_floats(const mx::array& x, std::string_view where) {
       where,
       "float32, float16 or bfloat16",
       text_of(x.dtype()));
+}
+
+void expect_countable(const mx::array& x, std::string_view where) {
+  const bool is_countable = x.size() <= std::numeric_limits<int>::max();
+  expect(is_countable, where, "fewer than 2^31 numbers", std::to_string(x.size()));
 }
 
 void expect_shape(const mx::array& x, const mx::Shape& shape, std::string_view where) {

@@ -1,7 +1,6 @@
 #include "glue/fused.h"
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,12 +20,6 @@ namespace mx = mlx::core;
 namespace tiny_llm::ops {
 
 namespace {
-
-/// Fail unless rows and numbers can be counted in an int.
-void expect_countable(const mx::array& x, std::string_view where) {
-  const bool is_countable = x.size() <= std::numeric_limits<int>::max();
-  expect(is_countable, where, "fewer than 2^31 numbers", std::to_string(x.size()));
-}
 
 /// Fail unless x has rows that a weight fits. Returns the length of the rows.
 int expect_rows(const mx::array& x, const mx::array& weight, std::string_view where) {
@@ -101,18 +94,14 @@ mx::array rope(const mx::array& x, int offset, double base) {
   const bool is_even = heads.D > 0 && heads.D % 2 == 0;
   expect(is_even, "rope", "heads of an even width", std::to_string(heads.D));
   expect_countable(x, "rope");
-  // More than any model has been trained for, and a table that still fits in memory.
-  constexpr int max_positions = 1 << 20;
-  const bool is_there = offset >= 0 && offset <= max_positions - heads.L;
-  expect(
-      is_there, "rope", "positions from 0 up to " + std::to_string(max_positions - 1),
-      std::to_string(heads.L) + " from " + std::to_string(offset) + " on");
+  expect_positions(offset, heads.L, "rope");
   expect(base > 0, "rope", "a base above 0", std::to_string(base));
   const auto table = rotations_for(heads.D, base, offset + heads.L);
   tiny_llm::rope(nullptr, nullptr, nullptr, heads, nullptr, Rows{0, 0});
-  const int num_tokens = x.shape(0) * heads.L;
+  const std::int64_t token_size = std::int64_t{heads.H} * heads.D;
+  const int num_tokens = x.size() == 0 ? 0 : x.shape(0) * heads.L;
   const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
-    share_rows(num_tokens, heads.H * heads.D, [&](Rows tokens) {
+    share_rows(num_tokens, token_size, [&](Rows tokens) {
       tiny_llm::rope(
           in[0].data<float>(), table->cosines.data(), table->sines.data(), heads,
           out[0].data<float>(), tokens);

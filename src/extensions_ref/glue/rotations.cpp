@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
+#include "glue/checks.h"
 #include "kernels/fused.h"
 
 namespace tiny_llm {
@@ -28,6 +30,15 @@ std::shared_ptr<const Rotations> rotations_for(int D, double base, int num_posit
       base, D, positions, longer->cosines.data(), longer->sines.data());
   known = std::move(longer);
   return known;
+}
+
+void expect_positions(int offset, int num_tokens, std::string_view where) {
+  // More than any model has been trained for, and a table that still fits in memory.
+  constexpr int max_positions = 1 << 20;
+  const bool is_there = offset >= 0 && offset <= max_positions - num_tokens;
+  expect(
+      is_there, where, "positions from 0 up to " + std::to_string(max_positions - 1),
+      std::to_string(num_tokens) + " from " + std::to_string(offset) + " on");
 }
 
 }  // namespace tiny_llm

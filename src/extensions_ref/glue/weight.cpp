@@ -1,5 +1,6 @@
 #include "glue/weight.h"
 
+#include <cstdint>
 #include <string>
 
 #include "glue/checks.h"
@@ -18,7 +19,12 @@ void expect_weight(const Weight& w, std::string_view where) {
   expect(w.words.dtype() == mx::uint32, where, "words of uint32", text_of(w.words.dtype()));
   expect(w.words.ndim() == 2, where, "words with two axes", text_of(w.words.shape()));
   expect_floats(w.scales, where);
-  const int num_columns = w.words.shape(1) * 32 / w.bits;
+  const std::int64_t num_weights = std::int64_t{w.words.shape(1)} * 32 / w.bits;
+  // The kernels count the weights of a panel, 16 rows, in an int.
+  expect(
+      num_weights < 1 << 27, where, "rows of fewer than 2^27 weights",
+      std::to_string(num_weights));
+  const int num_columns = static_cast<int>(num_weights);
   expect(
       num_columns % w.group_size == 0, where,
       "rows of a multiple of " + number(w.group_size) + " weights", number(num_columns));

@@ -77,7 +77,7 @@ inline constexpr int kPiecesOfThread = 4;
 
 /// How many keys a piece of the cache has: whole tiles, and enough for all threads.
 inline int keys_of_piece(int num_keys, int num_heads) {
-  const auto rounded_up = [](int count, int step) { return (count + step - 1) / step; };
+  const auto rounded_up = [](int count, int step) { return (count - 1) / step + 1; };
   const int wanted = rounded_up(kPiecesOfThread * threads().size(), num_heads);
   const int most = rounded_up(num_keys, kFewestKeys);
   const int num_tiles = rounded_up(num_keys, kKeys);
@@ -111,7 +111,9 @@ class Collected {
         scores_(totals_ + padded_) {
     for (int row = 0; row < num_rows_; ++row) {
       const float* q = a.query.at(block.batch, head_of(row), query_of(row));
-      for (int d = 0; d < a.width; ++d) queries_[d * padded_ + row] = q[d] * a.scale;
+      for (std::ptrdiff_t d = 0; d < a.width; ++d) {
+        queries_[d * padded_ + row] = q[d] * a.scale;
+      }
     }
     std::fill(tops_, totals_, kNothing);
   }
@@ -123,7 +125,7 @@ class Collected {
   int query_of(int row) const { return block_.first_query + row % block_.num_queries; }
   float top(int row) const { return tops_[row]; }
   float total(int row) const { return totals_[row]; }
-  const float* sums(int row) const { return sums_ + row * a_.width; }
+  const float* sums(int row) const { return sums_of(row); }
 
   /// Look at all keys from `first` on, up to and without `last`.
   void look_at(int first, int last) {
@@ -140,6 +142,8 @@ class Collected {
   }
 
  private:
+  float* sums_of(std::ptrdiff_t row) const { return sums_ + row * a_.width; }
+
   ConstTile tile_of(const Heads& x, int j, bool is_followed) const {
     const std::ptrdiff_t ahead = is_followed ? kKeys * x.position : 0;
     return {x.at(block_.batch, block_.kv_head, j), x.position, ahead};
@@ -155,7 +159,7 @@ class Collected {
     for (int i = 0; i < rows; ++i) forbid(row + i, scores_ + i, first, count);
     weigh(row, padded, count);
     multiply_add_transposed(
-        {scores_, kRows}, values, {sums_ + row * a_.width, a_.width}, rows, a_.width,
+        {scores_, kRows}, values, {sums_of(row), a_.width}, rows, a_.width,
         count);
   }
 
@@ -185,7 +189,7 @@ class Collected {
     exponentials({scores_, kRows}, count, num_rows, shifts, totals_ + row);
     for (int i = 0; i < num_rows; ++i) {
       if (shrunk[i] == 1.0f) continue;
-      float* sums = sums_ + (row + i) * a_.width;
+      float* sums = sums_of(row + i);
       for (int d = 0; d < a_.width; ++d) sums[d] *= shrunk[i];
     }
   }

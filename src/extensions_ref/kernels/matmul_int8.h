@@ -60,7 +60,7 @@ namespace detail {
 constexpr int panels_together = 4;
 constexpr int rows_together = panels_together * panel_rows;
 
-/// The activations of a product, in tiles, and where each tile begins.
+/// The activations of a product, of one token at least, in tiles, and where each begins.
 class Tiles {
  public:
   template <class Scale>
@@ -72,10 +72,13 @@ class Tiles {
         scales_(num_tokens * num_groups_),
         sums_(num_tokens * num_groups_) {}
 
-  int size() const { return (num_tokens_ + tile_tokens - 1) / tile_tokens; }
+  int size() const { return (num_tokens_ - 1) / tile_tokens + 1; }
 
-  /// The first token of a tile. Tiles are as equal as can be.
-  int first(int tile) const { return num_tokens_ * tile / size(); }
+  /// The first token of a tile. Tiles are as equal as can be. Of a long text, tokens
+  /// times tiles are no int.
+  int first(int tile) const {
+    return static_cast<int>(std::int64_t{num_tokens_} * tile / size());
+  }
 
   Tokens operator[](int tile) const {
     const std::ptrdiff_t begin = first(tile);
@@ -115,8 +118,8 @@ void fill_tile(
 template <class Scale>
 void multiply_panels(
     const Tiles& tiles, const QuantizedMatrix<Scale>& w, float* y, int first_row) {
-  const std::ptrdiff_t q_size = w.num_columns * panel_rows;
-  const std::ptrdiff_t scales_size = w.groups() * panel_rows;
+  const std::ptrdiff_t q_size = std::ptrdiff_t{w.num_columns} * panel_rows;
+  const std::ptrdiff_t scales_size = std::ptrdiff_t{w.groups()} * panel_rows;
   const Buffer<std::uint8_t> q(panels_together * q_size);
   const Buffer<float> scales(panels_together * scales_size);
   const Buffer<float> biases(panels_together * scales_size);

@@ -21,7 +21,7 @@ struct QuantizedMatrix {
   const Scale* scales;         ///< O x (I / group_size)
   const Scale* biases;         ///< O x (I / group_size)
   int num_rows;                ///< O, the outputs
-  int num_columns;             ///< I, the inputs: a multiple of group_size
+  int num_columns;             ///< I, the inputs: a multiple of group_size, below 2^27
   int group_size;              ///< 32, 64 or 128
   int bits;                    ///< 2, 4 or 8
 

@@ -120,7 +120,21 @@ void check(const Sizes& sizes) {
   expect(alone == shared, "differs from matmul_int8", "matmul_threaded", sizes);
 }
 
+/// Of a long text, tokens times tiles are more than an int counts.
+void check_tiles(int num_tokens) {
+  const detail::Tiles tiles(QuantizedMatrix<float>{{}, {}, {}, 1, 32, 32, 4}, num_tokens);
+  int next = 0;
+  for (int tile = 0; tile < tiles.size(); ++tile) {
+    const int size = tiles[tile].num_tokens;
+    const bool follows = tiles.first(tile) == next && 0 < size && size <= 12;
+    expect(follows, "is no tile", "Tiles", {num_tokens, 1, 32, 32, 4});
+    next += size;
+  }
+  expect(next == num_tokens, "has not all tokens", "Tiles", {num_tokens, 1, 32, 32, 4});
+}
+
 void check_all() {
+  for (const int num_tokens : {1, 12, 13, 200'001}) check_tiles(num_tokens);
   for (const int bits : {2, 4, 8}) {
     for (const int group_size : {32, 64, 128}) {
       check<float>({13, 37, 256, group_size, bits});
