@@ -199,7 +199,7 @@ inline bool has_wide_registers() {
 #if defined(__x86_64__)
 /// 24 of the 32 registers hold sums.
 template <bool kIsTransposed>
-TINY_LLM_AVX512_VNNI inline void multiply_add_avx512(
+TINY_LLM_AVX512_VNNI void multiply_add_avx512(
     Factor<kIsTransposed> a,
     ConstTile b,
     Tile c,
@@ -221,7 +221,7 @@ TINY_LLM_AVX512_VNNI inline void exponentials_avx512(
 #endif
 
 template <bool kIsTransposed>
-inline void multiply_add(
+void multiply_add(
     Factor<kIsTransposed> a,
     ConstTile b,
     Tile c,

@@ -174,6 +174,14 @@ mx::array attention_split(
 
 namespace tiny_llm {
 
+namespace tiles {
+
+// See glue/compiled.h.
+template void multiply_add(Factor<false>, ConstTile, Tile, int, int, int);
+template void multiply_add(Factor<true>, ConstTile, Tile, int, int, int);
+
+}  // namespace tiles
+
 void bind_attention(nanobind::module_& module) {
   const auto define = [&](const char* name, auto function) {
     using nanobind::arg;

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "glue/checks.h"
+#include "glue/compiled.h"
 #include "glue/op.h"
 #include "glue/rotations.h"
 #include "kernels/layer.h"

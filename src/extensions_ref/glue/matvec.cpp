@@ -83,6 +83,14 @@ mx::array matvec_threaded(const mx::array& x, const Weight& w) {
 
 namespace tiny_llm {
 
+// See glue/compiled.h.
+template void matvec_int8(
+    const Int8Activations&, const QuantizedMatrix<float>&, float*, Rows);
+template void matvec_int8(
+    const Int8Activations&, const QuantizedMatrix<Float16>&, float*, Rows);
+template void matvec_int8(
+    const Int8Activations&, const QuantizedMatrix<BFloat16>&, float*, Rows);
+
 void bind_matvec(nanobind::module_& module) {
   module.def("matvec_naive", &ops::matvec_naive);
   module.def("matvec_blocked", &ops::matvec_blocked);
