@@ -1,5 +1,6 @@
 """Kernels are compiled when they have changed, and what is wrong is told in short."""
 
+import os
 import shutil
 import sysconfig
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from click.testing import Result as Ran
 
 from tiny_llm_course.commands.build_ext import command
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension import building, output
+from tiny_llm_course.extension import building, output, shelf
 from tiny_llm_course.extension.building import (
     build,
     is_current,
@@ -60,9 +61,12 @@ def solution(checkout: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _without_trial(monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
-    """Load no module, for these are none of Python."""
+def _without_trial(
+    monkeypatch: pytest.MonkeyPatch, checkout: Path, tmp_path: Path
+) -> None:
+    """Load no module, for these are none of Python, and find none from before."""
     monkeypatch.setattr(building, "TRIAL", "")
+    monkeypatch.setattr(shelf, "CACHE", tmp_path / "modules")
     monkeypatch.setenv("TINY_LLM_HOME", str(checkout))
 
 
@@ -90,6 +94,43 @@ def test_a_module_is_compiled_once_and_again_after_a_change(
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert build_ext().stdout.startswith("src/extensions is compiled")
     assert is_current(solution)
+
+
+@needs_compiler
+def test_what_was_compiled_in_one_checkout_is_not_compiled_in_another(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(checkout / "src" / "tiny_llm")
+    other = tmp_path / "other"
+    shutil.copytree(checkout / "src" / "extensions", other / "src" / "extensions")
+    (other / "src" / "tiny_llm").mkdir()
+    monkeypatch.delattr(building, "_compile")
+
+    built = build(other / "src" / "tiny_llm")
+
+    here, there = (module_of(one / "src" / "tiny_llm") for one in (checkout, other))
+    assert there.read_bytes() == here.read_bytes()
+    assert built.problem == ""
+    assert is_current(other / "src" / "tiny_llm")
+
+
+def test_modules_that_nobody_took_for_longest_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shelf, "NUM_KEPT", 2)
+    module = tmp_path / "module"
+    module.write_text("compiled")
+    for age, key in enumerate(("first", "second")):
+        shelf.keep(key, module)
+        os.utime(shelf.CACHE / key, (age, age))
+    assert shelf.take("first", tmp_path / "taken")
+
+    shelf.keep("third", module)
+
+    found = [
+        shelf.take(key, tmp_path / "taken") for key in ("first", "second", "third")
+    ]
+    assert found == [True, False, True]
 
 
 @needs_compiler

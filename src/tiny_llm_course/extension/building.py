@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension import output
+from tiny_llm_course.extension import output, shelf
 from tiny_llm_course.extension.sources import BUILD, sources, sources_of
 from tiny_llm_course.machine.finding import how_to_install, program
 from tiny_llm_course.machine.system import find_compiler
@@ -67,14 +67,26 @@ def build(solution: Path, *, anew: bool = False) -> Built:
     with _alone(folder / BUILD):
         if known := _known(solution, folder, anew=anew):
             return known
-        built = _compile(folder, solution)
-        if built.problem:
-            module_of(solution).unlink(missing_ok=True)
-        else:
-            _try(module_of(solution))
+        built = _made(folder, solution)
         text = json.dumps(asdict(built), indent=2) + "\n"
         (solution / RECORD).write_text(text, encoding="utf-8")
         return built
+
+
+def _made(folder: Path, solution: Path) -> Built:
+    """Take the module from the shelf, or compile it, try it, and put it there."""
+    module, fingerprint = module_of(solution), _fingerprint(folder)
+    key = f"{folder.name}-{fingerprint}"  # stubs are compiled with other warnings
+    if shelf.take(key, module):
+        return Built(fingerprint)
+    built = _compile(folder, solution)
+    if built.problem:
+        module.unlink(missing_ok=True)
+        return built
+    _try(module)
+    if not built.warnings:  # they are shown each time
+        shelf.keep(key, module)
+    return built
 
 
 def is_current(solution: Path) -> bool:
