@@ -8,7 +8,7 @@ that is not edited stays as it is, byte for byte.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 PRIVATE = "detail"
 """The namespace of what belongs to an answer."""
@@ -88,6 +88,7 @@ class CppSource:
     private: tuple[Block, ...]
 
     @classmethod
+    @lru_cache(maxsize=128)
     def parse(cls, text: str) -> "CppSource":
         """Find the functions of a file.
 
@@ -125,6 +126,7 @@ class CppSource:
         return self.text[:start] + inserted + self.text[end:]
 
 
+@lru_cache(maxsize=1024)
 def meaning(text: str) -> str:
     """Write down what code does: without comments and layout."""
     return " ".join(

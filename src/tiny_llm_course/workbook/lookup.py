@@ -1,6 +1,5 @@
 """Finding the definitions of a task in the learner's files."""
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,19 +12,10 @@ from tiny_llm_course.workbook.editing import emptied
 from tiny_llm_course.workbook.source import Source, header, is_stub, read, split_lines
 
 
-@functools.lru_cache(maxsize=64)
-def _cut(text: str) -> Source | None:
-    """Cut a text into statements. None if it is not Python."""
-    try:
-        return Source.parse(text)
-    except SyntaxError:
-        return None
-
-
 def parsed(path: Path) -> Source | None:
     """Cut a file into statements. None if there is none, or if it is not Python."""
     try:
-        return _cut(read(path))
+        return Source.parse(read(path))
     except (FileNotFoundError, SyntaxError):
         return None
 

@@ -10,7 +10,7 @@ import re
 import tokenize
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -61,6 +61,7 @@ class Source:
     statements: tuple[Statement, ...]
 
     @classmethod
+    @lru_cache(maxsize=128)
     def parse(cls, text: str) -> "Source":
         """Cut `text` into statements.
 
