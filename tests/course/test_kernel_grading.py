@@ -65,6 +65,9 @@ CRASHES_AT_1_AND_HANGS_AT_2 = """
 """
 
 
+LIMIT_S = 1
+
+
 @pytest.fixture
 def graded(learner: Checkout, tmp_path: Path) -> Callable[..., Results]:
     """Return a function that grades a kernel with a given body."""
@@ -79,7 +82,7 @@ def graded(learner: Checkout, tmp_path: Path) -> Callable[..., Results]:
             return start([*given, str(tests), "--rootdir", str(tmp_path)])
 
         return session.grade(
-            [DAY], str(learner.starter), launch=launch, silence_limit_s=10
+            [DAY], str(learner.starter), launch=launch, silence_limit_s=LIMIT_S
         )
 
     return grade
@@ -104,7 +107,7 @@ def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
     ("first", "message"),
     [
         (1, "ended the Python interpreter (SIGSEGV)"),
-        (2, "did not return within 10 seconds"),
+        (2, f"did not return within {LIMIT_S} seconds"),
     ],
 )
 def test_a_kernel_that_does_not_come_back_is_told_and_the_next_task_graded(

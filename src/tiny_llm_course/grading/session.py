@@ -25,6 +25,9 @@ NO_TESTS_COLLECTED = 5
 QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
 """Nobody sees what pytest prints, so it need not look for lines and values to show."""
 
+ALONE = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
+"""One process grades, so that what shares tests among several is not imported."""
+
 
 def grade(
     days: Sequence[Day],
@@ -57,7 +60,9 @@ def grade(
     prepare(days, solution)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        arguments = pytest_arguments(days, solution, [*QUIETLY, *pytest_args], tasks)
+        arguments = pytest_arguments(
+            days, solution, [*QUIETLY, *ALONE, *pytest_args], tasks
+        )
         arguments += ["--results", str(path)]
         path.touch()
         while _unfinished(launch(arguments), path, silence_limit_s):
@@ -112,12 +117,18 @@ def _complaint(said: str) -> str:
 
 
 def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
-    """Wait until pytest ends, or until nothing has happened for too long."""
+    """Wait until pytest ends, or until nothing has happened for too long.
+
+    Before its first test pytest is starting, which the limit of a test is not for.
+    """
+    start_s = time.time()
     while True:
         try:
             process.wait(timeout=0.1)
         except subprocess.TimeoutExpired:
-            if time.time() - path.stat().st_mtime > silence_limit_s:
+            last_s = path.stat().st_mtime
+            limit_s = silence_limit_s if last_s > start_s else SILENCE_LIMIT_S
+            if time.time() - max(last_s, start_s) > limit_s:
                 process.kill()
                 process.wait()
                 return True
