@@ -3,7 +3,9 @@
 import http.server
 import os
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +21,7 @@ from click.testing import Result
 from tiny_llm_course.book import checking, links
 from tiny_llm_course.book.serving import HOST
 from tiny_llm_course.commands.book import PACKAGES
-from tiny_llm_course.places import ROOT
+from tiny_llm_course.places import BOOK, ROOT, Checkout
 
 Run = Callable[[str], Result]
 COMMAND = "from tiny_llm_course.commands.book import command; command()"
@@ -77,25 +79,49 @@ def test_a_port_that_something_else_has_is_an_error(
     )
 
 
-def test_the_book_is_served_and_a_second_call_finds_it(pdm_run: Run) -> None:
-    port = 8763
-    arguments = ["--no-open", "--port", str(port)]
+@pytest.fixture
+def small_book(checkout: Checkout) -> Checkout:
+    """Give the checkout a book of one page, and nothing to compute."""
+    without = shutil.ignore_patterns("build", "en", "katex", "workings")
+    shutil.copytree(BOOK, checkout.book, ignore=without)
+    (checkout.book / "workings").mkdir()
+    (checkout.book / "en").mkdir()
+    index = "# A book\n\n```{toctree}\nsetup\n```\n"
+    (checkout.book / "en" / "index.md").write_text(index, encoding="utf-8")
+    (checkout.book / "en" / "setup.md").write_text("# Set-up\n", encoding="utf-8")
+    return checkout
+
+
+@pytest.fixture
+def free_port() -> int:
+    """Return a port that nobody has."""
+    with socket.socket() as asking:
+        asking.bind((HOST, 0))
+        return asking.getsockname()[1]
+
+
+def test_the_book_is_served_and_a_second_call_finds_it(
+    pdm_run: Run, small_book: Checkout, free_port: int
+) -> None:
+    arguments = ["--no-open", "--port", str(free_port)]
     serving = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
+        env=os.environ | {"TINY_LLM_HOME": str(small_book.root)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
-        page = wait_for(f"http://{HOST}:{port}/setup.html")
-        again = pdm_run(f"book --no-open --port {port} setup#linux")
+        page = wait_for(f"http://{HOST}:{free_port}/setup.html")
+        again = pdm_run(f"book --no-open --port {free_port} setup#linux")
     finally:
         stop(serving)
 
     assert b"<h1>" in page
     assert again.exit_code == 0
     assert again.stdout == (
-        f"the book is being served already: http://{HOST}:{port}/setup.html#linux\n"
+        "the book is being served already: "
+        f"http://{HOST}:{free_port}/setup.html#linux\n"
     )
 
 

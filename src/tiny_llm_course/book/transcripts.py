@@ -136,10 +136,11 @@ def _told(chapter: str, block: Block) -> Iterator[str]:
 
 def _outcomes(chapter: str, block: Block) -> Iterator[tuple[Command, str]]:
     """Run a transcript in a checkout of its own: each command, and what it prints."""
+    shown = [(command, _called(command.line)) for command in commands(block.body)]
     with tempfile.TemporaryDirectory() as folder:
         checkout = lay_out(Path(folder), chapter, block.options.get("solution", ""))
-        for command in commands(block.body):
-            yield command, run(command.line, checkout)
+        for command, called in shown:
+            yield command, _printed(called, checkout)
 
 
 def _verify_transcript(chapter: str, block: Block) -> Iterator[str]:
@@ -214,18 +215,18 @@ def _put_in(specimen: Specimen, folder: Path) -> None:
     )
 
 
-def run(line: str, checkout: Checkout) -> str:
-    """Run a command as a learner would, and return what they see.
-
-    Raises:
-        CannotRun: It is not one of the commands of the course.
-    """
-    ran = _python(_called(line), checkout)
+def _printed(called: Sequence[str], checkout: Checkout) -> str:
+    """Run a command as a learner would, and return what they see."""
+    ran = _python(called, checkout)
     return "\n".join(one.rstrip() for one in ran.stdout.strip("\n").splitlines())
 
 
 def _called(line: str) -> list[str]:
-    """Return what Python is given to run a command."""
+    """Return what Python is given to run a command.
+
+    Raises:
+        CannotRun: It is not one of the commands of the course.
+    """
     try:
         words = shlex.split(line)
     except ValueError:  # a quotation mark is left open
