@@ -1,13 +1,18 @@
 """The sentences that learners read: one for each mistake, three hints for each task."""
 
+import functools
+import importlib
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tiny_llm_course import catalogue
+from tiny_llm_course.book import building
 from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
-from tiny_llm_course.syllabus import Task, task_at, tasks
+from tiny_llm_course.syllabus import Address, Task, task_at, tasks
 
 ALL_TASKS = list(tasks())
 ALL_MISTAKES = [one for task in ALL_TASKS for one in misconceptions(task.address)]
@@ -40,19 +45,53 @@ def test_task_has_three_hints_each_longer_than_a_word(task: Task) -> None:
     assert all(len(hint.split()) > 5 for hint in hints)
 
 
-@pytest.mark.parametrize("one", ALL_MISTAKES, ids=lambda one: one.name)
-def test_mistake_has_a_place_in_its_chapter(one: Specimen) -> None:
-    chapter, _, anchor = one.anchor.partition("#")
+@pytest.fixture(scope="session")
+def anchors() -> Callable[[str], set[str]]:
+    """Build the book, and return a function that finds the anchors of a page."""
+    assert building.built() == ""
 
-    assert chapter.startswith(f"week-{one.task.week}-day-{one.task.day}-")
-    assert anchor == one.name.replace("_", "-")
+    @functools.cache
+    def of_page(name: str) -> set[str]:
+        page = building.BUILT / "en" / f"{name}.html"
+        return set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
+
+    return of_page
 
 
-def test_course_knows_ninety_mistakes_and_forty_right_ways() -> None:
-    distinct_mistakes = {one.name for one in ALL_MISTAKES}
-    right = {one.name for task in ALL_TASKS for one in right_variants(task.address)}
-    rms_norm = next(task for task in ALL_TASKS if "layer_norm.RMSNorm" in task.symbols)
+@pytest.mark.timeout(600)  # the first one may have to build the book
+@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))
+def test_every_mistake_has_a_place_in_the_chapter_of_its_day(
+    task: Task, anchors: Callable[[str], set[str]]
+) -> None:
+    """The report leads there: to the page as it is built."""
+    places = [one.anchor.split("#") for one in misconceptions(task.address)]
 
-    assert len(distinct_mistakes) >= 90
-    assert len(right) >= 40
-    assert len(misconceptions(rms_norm.address)) >= 8
+    assert {chapter for chapter, _ in places} == {task.chapter}
+    assert {anchor for _, anchor in places} - anchors(task.chapter) == set()
+
+
+@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))
+def test_course_knows_wrong_and_right_ways_of_every_task(task: Task) -> None:
+    assert len(misconceptions(task.address)) >= 4
+    assert len(right_variants(task.address)) >= 2
+
+
+@pytest.mark.parametrize("files", sorted({task.files for task in ALL_TASKS}))
+@pytest.mark.parametrize("known", [misconceptions, right_variants])
+def test_all_that_is_public_in_a_module_of_known_solutions_belongs_to_a_task(
+    known: Callable[[Address], tuple[Specimen, ...]], files: str
+) -> None:
+    """Whoever forgets to mark one would believe that it is run."""
+    module = importlib.import_module(f"tiny_llm_course.{known.__name__}.{files}")
+
+    written = {
+        value
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__
+        and callable(value)
+        and not name.startswith("_")
+    }
+
+    of_files = [task for task in ALL_TASKS if task.files == files]
+    run = {one.implementation for task in of_files for one in known(task.address)}
+    assert written == run
