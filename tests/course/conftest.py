@@ -133,34 +133,37 @@ def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
     return write
 
 
-def lay_out(checkout: Checkout) -> None:
-    """Write the solutions and the stubs, without what has been compiled."""
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """Return a checkout of a learner who has not begun, to be copied.
+
+    It has the solutions and the stubs, without what has been compiled, and the tests.
+    """
+    made = Checkout(tmp_path_factory.mktemp("template"))
     python = shutil.ignore_patterns("_kernels.*", "__pycache__")
-    shutil.copytree(REFERENCE, checkout.reference, ignore=python)
+    shutil.copytree(REFERENCE, made.reference, ignore=python)
     kernels, build = here().reference_kernels, shutil.ignore_patterns("build")
-    shutil.copytree(kernels, checkout.reference_kernels, ignore=build)
-    for change in changes(checkout):
+    shutil.copytree(kernels, made.reference_kernels, ignore=build)
+    for change in changes(made):
         change.path.parent.mkdir(parents=True, exist_ok=True)
         change.path.write_text(change.text, encoding="utf-8")
+    made.tests.mkdir()
+    for path in TESTS.glob("test_week_*.py"):
+        shutil.copy(path, made.tests)
+    return made
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(template: Checkout, tmp_path: Path) -> Checkout:
     """Return a checkout of a learner who has not begun."""
-    found = Checkout(tmp_path / "checkout")
-    lay_out(found)
-    found.tests.mkdir()
-    for path in TESTS.glob("test_week_*.py"):
-        shutil.copy(path, found.tests)
-    return found
+    return Checkout(shutil.copytree(template.root, tmp_path / "checkout"))
 
 
 @pytest.fixture(scope="module")
-def learner(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+def learner(template: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Return a checkout that the tests of a file share, to compile all of it once."""
-    found = Checkout(tmp_path_factory.mktemp("learner"))
-    lay_out(found)
-    return found
+    root = tmp_path_factory.mktemp("learner") / "checkout"
+    return Checkout(shutil.copytree(template.root, root))
 
 
 @pytest.fixture
