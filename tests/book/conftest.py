@@ -21,6 +21,9 @@ FLAGS = [
 ]
 
 
+WIDTH = 1280
+
+
 def find_chromium() -> str | None:
     """Return the path of a Chromium or Chrome, or of the one that CHROMIUM names."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -40,6 +43,12 @@ class OpenPage:
 
     page: Page
     complaints: list[str] = field(default_factory=list)
+
+    def show(self, *, width: int = WIDTH, theme: str = "light") -> Page:
+        """Show it in a window of this width, in the colours of a theme."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=theme)
+        return self.page
 
 
 @dataclass
@@ -112,31 +121,44 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.fixture
-def open_page(browser: Browser, built: Path) -> Iterator[Callable[..., OpenPage]]:
-    """Return a function that opens a page from its file, as without a server."""
-    contexts = []
+def open_in(browser: Browser, file: Path) -> OpenPage:
+    """Open a page in a window of its own, and note what it complains about."""
+    page = browser.new_context().new_page()
+    opened = OpenPage(page)
+    complaints = opened.complaints
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda asked: complaints.append(asked.url))
+    page.on(
+        "console",
+        lambda said: said.type in {"error", "warning"} and complaints.append(said.text),
+    )
+    opened.show()
+    page.goto(file.as_uri())
+    return opened
 
-    def open_it(name: str, width: int = 1280, theme: str = "light") -> OpenPage:
-        size = {"width": width, "height": 900}
-        context = browser.new_context(viewport=size, color_scheme=theme)
-        contexts.append(context)
-        opened = OpenPage(context.new_page())
-        page, complaints = opened.page, opened.complaints
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("requestfailed", lambda asked: complaints.append(asked.url))
-        page.on(
-            "console",
-            lambda said: (
-                said.type in {"error", "warning"} and complaints.append(said.text)
-            ),
-        )
-        page.goto((built / "en" / f"{name}.html").as_uri())
-        return opened
+
+@pytest.fixture
+def open_page(browser: Browser, built: Path) -> Iterator[Callable[[str], OpenPage]]:
+    """Return a function that opens a page from its file, as without a server."""
+    pages = []
+
+    def open_it(name: str) -> OpenPage:
+        pages.append(open_in(browser, built / "en" / f"{name}.html"))
+        return pages[-1]
 
     yield open_it
-    for context in contexts:
-        context.close()
+    for opened in pages:
+        opened.page.context.close()
+
+
+@pytest.fixture(scope="module")
+def opened(
+    request: pytest.FixtureRequest, browser: Browser, built: Path
+) -> Iterator[OpenPage]:
+    """Open the page that is the parameter, once for all tests that only look at it."""
+    found = open_in(browser, built / "en" / f"{request.param}.html")
+    yield found
+    found.page.context.close()
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """Every page of the book, as a reader's browser sees it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from tests.book.conftest import OpenPage
 
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.sources import pages
@@ -15,21 +17,27 @@ SOURCES = [f"source/{name.removesuffix('.py')}" for name in pages()]
 PHONE = 375
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*CHAPTERS, *SOURCES, "search"])
-def test_a_page_loads_without_a_complaint(
-    name: str, theme: str, open_page: Callable
-) -> None:
-    opened = open_page(name, theme=theme)
+EVERY_PAGE = [*CHAPTERS, *SOURCES, "search"]
 
-    expect(opened.page.locator("h1").first).to_be_visible()
+
+def each(names: Sequence[str]) -> pytest.MarkDecorator:
+    """Run a test on pages that others look at as well."""
+    return pytest.mark.parametrize("opened", names, indirect=True, scope="module")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@each(EVERY_PAGE)
+def test_a_page_shows_without_a_complaint(opened: OpenPage, theme: str) -> None:
+    page = opened.show(theme=theme)
+
+    expect(page.locator("h1").first).to_be_visible()
     assert opened.complaints == []
 
 
-@pytest.mark.parametrize("name", [*CHAPTERS, *SOURCES, "search"])
-def test_a_page_fits_a_phone(name: str, open_page: Callable) -> None:
+@each(EVERY_PAGE)
+def test_a_page_fits_a_phone(opened: OpenPage) -> None:
     """What is wider, such as a listing, scrolls by itself."""
-    page = open_page(name, width=PHONE).page
+    page = opened.show(width=PHONE)
 
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
 
@@ -43,13 +51,14 @@ def test_a_page_asks_nobody_else(name: str, built: Path) -> None:
     assert [one for one in loading if one in text] == []
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_formulas_are_set(name: str, built: Path, open_page: Callable) -> None:
+@each(CHAPTERS)
+def test_formulas_are_set(opened: OpenPage) -> None:
     """By KaTeX when the book was built, with MathML for those who listen."""
-    source = (Path(built) / "en" / f"{name}.html").read_text(encoding="utf-8")
-    page = open_page(name).page
+    page = opened.show()
+    file = Path(urlsplit(page.url).path)
 
-    assert page.locator(".katex-mathml math").count() == source.count("<math ")
+    num_built = file.read_text(encoding="utf-8").count("<math ")
+    assert page.locator(".katex-mathml math").count() == num_built
     assert page.locator(".katex-error").count() == 0
     for fence in ("$$", r"\frac", r"\sqrt"):
         assert fence not in page.locator("article").inner_text()
@@ -62,9 +71,9 @@ def test_the_fonts_of_formulas_are_there(open_page: Callable) -> None:
     assert page.evaluate("document.fonts.check('16px KaTeX_Main')")
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_every_figure_is_drawn_and_has_a_text(name: str, open_page: Callable) -> None:
-    page = open_page(name).page
+@each(CHAPTERS)
+def test_every_figure_is_drawn_and_has_a_text(opened: OpenPage) -> None:
+    page = opened.show()
 
     for figure in page.locator(".interactive").all():
         assert figure.get_attribute("data-ready") == "true"
@@ -92,10 +101,10 @@ def test_every_control_is_reached_and_moved_by_keyboard(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [*CHAPTERS, SOURCES[0], "search"])
-def test_a_page_is_accessible(name: str, theme: str, open_page: Callable) -> None:
+@each([*CHAPTERS, SOURCES[0], "search"])
+def test_a_page_is_accessible(opened: OpenPage, theme: str) -> None:
     """As far as a program can tell: contrast, names, roles (WCAG 2.1, A and AA)."""
-    page = open_page(name, theme=theme).page
+    page = opened.show(theme=theme)
 
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
     found = Axe().run(page, options={"runOnly": levels}).response["violations"]
@@ -116,11 +125,11 @@ def test_search_finds_rmsnorm(open_page: Callable) -> None:
 
 
 def test_dark_is_dark(open_page: Callable) -> None:
-    chapter = "week-1-day-4-rmsnorm-and-mlp"
+    opened = open_page("week-1-day-4-rmsnorm-and-mlp")
     read = "getComputedStyle(document.body).backgroundColor"
 
-    light = open_page(chapter, theme="light").page.evaluate(read)
-    dark = open_page(chapter, theme="dark").page.evaluate(read)
+    light = opened.show(theme="light").evaluate(read)
+    dark = opened.show(theme="dark").evaluate(read)
 
     assert light == "rgb(255, 255, 255)"
     assert sum(map(int, dark.strip("rgb()").split(","))) < 150

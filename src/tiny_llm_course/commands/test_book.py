@@ -9,6 +9,9 @@ from tiny_llm_course.commands import book
 from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.places import ROOT
 
+SIDE_BY_SIDE = ("tests/book", "-n", "auto", "--maxprocesses", "4")
+"""A browser takes a core, and some hundred megabytes."""
+
 
 @click.command(
     "test-book", cls=CourseCommand, context_settings={"ignore_unknown_options": True}
@@ -23,6 +26,6 @@ def command(pytest_args: tuple[str, ...]) -> int:
     need(*book.PACKAGES, "playwright", "axe_playwright_python")
     arguments = [argument for argument in pytest_args if argument != "--"]
     return subprocess.call(
-        [sys.executable, "-m", "pytest", "-q", "-rs", "tests/book", *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-rs", *SIDE_BY_SIDE, *arguments],
         cwd=ROOT,
     )
