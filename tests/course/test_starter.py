@@ -7,8 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,11 +15,11 @@ from typing import Any
 import pytest
 
 from tiny_llm_course import starter
-from tiny_llm_course.grading import session
+from tiny_llm_course.grading import not_begun, session
 from tiny_llm_course.grading.standing import DONE, standings
 from tiny_llm_course.places import REFERENCE, STARTER, TESTS
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.syllabus import Address, select_days, tasks, tasks_of
+from tiny_llm_course.syllabus import Address, Day, select_days, tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved
 
 SYMBOLS = sorted({symbol for task in tasks() for symbol in task.symbols})
@@ -314,34 +313,46 @@ def test_the_command_generates_and_says_where_the_old_text_is(checkout: Path) ->
     assert texts(folder) == GENERATED
 
 
-@pytest.mark.timeout(900)
-def test_days_turn_green_one_by_one(tmp_path: Path) -> None:
-    """A learner who writes what the reference has sees each day done, and no other.
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return a learner's files behind each day, filled in with the reference's."""
+    folder, found = STARTER, list[Path]()
+    for day in IN_PYTHON:
+        stage = tmp_path_factory.mktemp("stages") / f"{day.week}_{day.number}_done"
+        folder = shutil.copytree(folder, stage)
+        for symbol in sorted({name for task in day.tasks for name in task.symbols}):
+            fill_in(folder, symbol)
+        found.append(folder)
+    return found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("number", range(len(IN_PYTHON)))
+def test_a_day_turns_green_when_it_is_filled_in(
+    stages: list[Path], number: int
+) -> None:
+    """And no day behind it is begun.
 
     Days with kernels would have to be compiled once for each.
     """
-    folder, stages = STARTER, list[Path]()
-    for day in IN_PYTHON:
-        folder = shutil.copytree(
-            folder, tmp_path / f"week_{day.week}_day_{day.number}_done"
-        )
-        for symbol in sorted({name for task in day.tasks for name in task.symbols}):
-            fill_in(folder, symbol)
-        stages.append(folder)
+    day, folder = IN_PYTHON[number], stages[number]
+    later = [task for one in IN_PYTHON[number + 1 :] for task in one.tasks]
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        seen = list(pool.map(tasks_done, stages))
-
-    assert seen == [
-        {task.address for done in IN_PYTHON[: number + 1] for task in done.tasks}
-        for number in range(len(IN_PYTHON))
-    ]
+    assert tasks_done([day], folder) == {task.address for task in day.tasks}
+    assert not_begun.split(later, folder) == ([], later)
 
 
-def tasks_done(folder: Path) -> set[Address]:
+@pytest.mark.timeout(600)
+def test_days_stay_green_to_the_end(stages: list[Path]) -> None:
+    done = tasks_done(IN_PYTHON, stages[-1])
+
+    assert done == {task.address for day in IN_PYTHON for task in day.tasks}
+
+
+def tasks_done(days: Sequence[Day], folder: Path) -> set[Address]:
     """Grade the first test of every task."""
     first = ["-k", f"not float16 and ({' or '.join(first_tests())})"]
-    reports = standings(IN_PYTHON, session.grade(IN_PYTHON, str(folder), first))
+    reports = standings(days, session.grade(days, str(folder), first))
     return {one.task.address for one in reports if one.status == DONE}
 
 
