@@ -1,8 +1,6 @@
 """The sentences that learners read: one for each mistake, three hints for each task."""
 
-import functools
 import importlib
-import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course import catalogue
-from tiny_llm_course.book import building
 from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
 from tiny_llm_course.syllabus import Address, Task, task_at, tasks
 
@@ -43,31 +40,6 @@ def test_task_has_three_hints_each_longer_than_a_word(task: Task) -> None:
 
     assert len(hints) == 3
     assert all(len(hint.split()) > 5 for hint in hints)
-
-
-@pytest.fixture(scope="session")
-def anchors() -> Callable[[str], set[str]]:
-    """Build the book, and return a function that finds the anchors of a page."""
-    assert building.built() == ""
-
-    @functools.cache
-    def of_page(name: str) -> set[str]:
-        page = building.BUILT / "en" / f"{name}.html"
-        return set(re.findall(r'\bid="([^"]+)"', page.read_text(encoding="utf-8")))
-
-    return of_page
-
-
-@pytest.mark.timeout(600)  # the first one may have to build the book
-@pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))
-def test_every_mistake_has_a_place_in_the_chapter_of_its_day(
-    task: Task, anchors: Callable[[str], set[str]]
-) -> None:
-    """The report leads there: to the page as it is built."""
-    places = [one.anchor.split("#") for one in misconceptions(task.address)]
-
-    assert {chapter for chapter, _ in places} == {task.chapter}
-    assert {anchor for _, anchor in places} - anchors(task.chapter) == set()
 
 
 @pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))

@@ -1,5 +1,6 @@
 """`pdm run test-book`: try the pages of the book in a browser."""
 
+import os
 import subprocess
 import sys
 
@@ -24,8 +25,13 @@ def command(pytest_args: tuple[str, ...]) -> int:
     typed after `--` goes to pytest.
     """
     need(*book.PACKAGES, "playwright", "axe_playwright_python")
+    from tiny_llm_course.book import building
+
+    if building.build_anew():
+        return 1
     arguments = [argument for argument in pytest_args if argument != "--"]
     return subprocess.call(
         [sys.executable, "-m", "pytest", "-q", "-rs", *SIDE_BY_SIDE, *arguments],
         cwd=ROOT,
+        env={**os.environ, "BOOK": str(building.BUILT)},
     )
