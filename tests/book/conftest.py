@@ -19,8 +19,6 @@ FLAGS = [
     *("--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-
-
 WIDTH = 1280
 
 
@@ -79,7 +77,8 @@ class OpenFigure:
         box = self._within(f'[data-control="{control}"]')
         kind = box.evaluate("node => node.type")
         if kind == "checkbox":
-            box.set_checked(bool(value))
+            if box.is_checked() != value:
+                box.dispatch_event("click")  # a pointer would scroll the page there
         elif kind == "select-one":
             box.select_option(str(value))
         else:
@@ -87,7 +86,7 @@ class OpenFigure:
 
     def press(self, control: str) -> None:
         """Press a button."""
-        self._within(f'[data-control="{control}"]').click()
+        self._within(f'[data-control="{control}"]').dispatch_event("click")
 
     def read(self, readout: str) -> Any:  # noqa: ANN401 - a number or a list of them
         """Return what the figure shows under a name, in full precision."""
@@ -122,49 +121,73 @@ def built() -> Path:
     return building.BUILT
 
 
-def open_in(browser: Browser, file: Path) -> OpenPage:
-    """Open a page in a window of its own, and note what it complains about."""
-    page = browser.new_context().new_page()
-    opened = OpenPage(page)
-    complaints = opened.complaints
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("requestfailed", lambda asked: complaints.append(asked.url))
-    page.on(
-        "console",
-        lambda said: said.type in {"error", "warning"} and complaints.append(said.text),
-    )
-    opened.show()
-    page.goto(file.as_uri())
-    return opened
+@dataclass
+class Window:
+    """A window of the browser, in which one page is open at a time.
+
+    A window takes longer to open than a page in it.
+
+    Attributes:
+        opened: The page.
+        folder: That of the built pages.
+    """
+
+    opened: OpenPage
+    folder: Path
+
+    @classmethod
+    def of(cls, browser: Browser, built: Path) -> "Window":
+        """Open one, and note what its pages complain about."""
+        opened = OpenPage(browser.new_context().new_page())
+        page, complaints = opened.page, opened.complaints
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda asked: complaints.append(asked.url))
+        page.on(
+            "console",
+            lambda said: (
+                said.type in {"error", "warning"} and complaints.append(said.text)
+            ),
+        )
+        return cls(opened, built / "en")
+
+    def open(self, name: str) -> OpenPage:
+        """Open a page anew from its file, as without a server."""
+        file = self.folder / f"{name}.html"
+        assert file.read_bytes(), "a check sees what Python reads, and no browser"
+        self.opened.complaints.clear()
+        self.opened.show()
+        self.opened.page.goto("about:blank")  # a page with the same name is left, too
+        self.opened.page.goto(file.as_uri())
+        return self.opened
+
+
+@pytest.fixture(scope="session")
+def window(browser: Browser, built: Path) -> Window:
+    """Open the window of the tests that touch a page."""
+    return Window.of(browser, built)
 
 
 @pytest.fixture
-def open_page(browser: Browser, built: Path) -> Iterator[Callable[[str], OpenPage]]:
-    """Return a function that opens a page from its file, as without a server."""
-    pages = []
+def open_page(window: Window) -> Callable[[str], OpenPage]:
+    """Return a function that opens a page."""
+    return window.open
 
-    def open_it(name: str) -> OpenPage:
-        pages.append(open_in(browser, built / "en" / f"{name}.html"))
-        return pages[-1]
 
-    yield open_it
-    for opened in pages:
-        opened.page.context.close()
+@pytest.fixture(scope="session")
+def other_window(browser: Browser, built: Path) -> Window:
+    """Open the window of the tests that only look at a page."""
+    return Window.of(browser, built)
 
 
 @pytest.fixture(scope="module")
-def opened(
-    request: pytest.FixtureRequest, browser: Browser, built: Path
-) -> Iterator[OpenPage]:
-    """Open the page that is the parameter, once for all tests that only look at it."""
-    found = open_in(browser, built / "en" / f"{request.param}.html")
-    yield found
-    found.page.context.close()
+def opened(request: pytest.FixtureRequest, other_window: Window) -> OpenPage:
+    """Open the page that is the parameter, once for all tests that look at it."""
+    return other_window.open(request.param)
 
 
 @pytest.fixture
 def open_figure(
-    open_page: Callable[..., OpenPage],
+    open_page: Callable[[str], OpenPage],
 ) -> Iterator[Callable[[str, str], OpenFigure]]:
     """Return a function that opens the page of a figure.
 

@@ -146,7 +146,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 def test_a_check_ends_with_what_it_found(
     found: list[str], code: int, pdm_run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "complaints", lambda: found)
+    monkeypatch.setattr(checking, "complaints", lambda _: found)
 
     result = pdm_run("book --check")
 
@@ -161,3 +161,10 @@ def test_links_are_listed(pdm_run: Run, monkeypatch: pytest.MonkeyPatch) -> None
     result = pdm_run("book --links")
 
     assert (result.exit_code, result.stdout) == (0, "https://example.org  setup\n")
+
+
+def test_a_page_that_is_not_there_cannot_be_checked(pdm_run: Run) -> None:
+    result = pdm_run("book --check --only setpu")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "book: expected a page, got 'setpu'; see book/en\n"

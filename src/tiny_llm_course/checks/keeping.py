@@ -55,8 +55,9 @@ class Kept:
             noted: What it has read, in lines as `tracing` writes them.
         """
         names = depended_on(noted) | self._sources.matching(step.reads)
-        if step.builds_on:
-            names |= self._record(step.builds_on)["reads"].keys()
+        if step.makes:
+            made = step.makes.parent.relative_to(self.root).as_posix()
+            names = {name for name in names if not name.startswith(f"{made}/")}
         reads = {name: self._sources.digest(name) for name in sorted(names)}
         files = reads.keys() & self._sources.digests.keys()
         if outcome.succeeded and all(

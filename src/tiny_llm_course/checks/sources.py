@@ -12,6 +12,9 @@ from tiny_llm_course.checks.tracing.sitecustomize import ALL
 MADE_HERE = {"__pycache__", "build", "copies", "runs"}
 """Folders that are no source; nor is what begins with a dot."""
 
+PAGES = "book/build/site"
+"""The built book is one, for what looks at its pages."""
+
 READ_WHOLE = (
     "src/extensions/",
     "src/extensions_ref/",
@@ -37,12 +40,15 @@ class Sources:
     @classmethod
     def of(cls, root: Path) -> "Sources":
         """Read those of a checkout."""
-        digests: dict[str, str] = {}
-        for folder, folders, files in os.walk(root):
-            folders[:] = {one for one in folders if one[0] != "."} - MADE_HERE
-            for file in files:
-                path = Path(folder, file)
-                digests[path.relative_to(root).as_posix()] = digest_of(path)
+        digests = {
+            Path(folder, file).relative_to(root).as_posix(): digest_of(
+                Path(folder, file)
+            )
+            for top in (root, root / PAGES)
+            for folder, folders, files in os.walk(top)
+            if not _leave_out(folders)
+            for file in files
+        }
         return cls(dict(sorted(digests.items())))
 
     def matching(self, patterns: Iterable[str]) -> set[str]:
@@ -59,10 +65,16 @@ class Sources:
             inside = [one for one in self.digests.items() if one[0].startswith(tree)]
             return short_hash(repr(inside).encode())
         if name.endswith("/"):
-            files = [one for one in self.digests if one.startswith(name)]
+            all_files = (one for one in self.digests if not one.startswith(PAGES))
+            files = [one for one in all_files if one.startswith(name)]
             names = {one.removeprefix(name).split("/")[0] for one in files}
             return short_hash(repr(sorted(names)).encode())
         return self.digests.get(name, "")
+
+
+def _leave_out(folders: list[str]) -> None:
+    """Take those folders out of a list that are not looked into."""
+    folders[:] = {one for one in folders if one[0] != "."} - MADE_HERE
 
 
 def depended_on(noted: Iterable[str]) -> set[str]:

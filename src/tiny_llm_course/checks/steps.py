@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.typed import PAGES
+from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.grading.session import grade
 from tiny_llm_course.places import ROOT, TESTS
@@ -25,8 +26,7 @@ class Step:
         arguments: What follows `python` on the command line.
         part: Which of several with this claim it is.
         reads: The files that it depends on besides those that Python opens.
-        makes: A file without which it has to run again.
-        builds_on: Another step, on whose sources it depends as well.
+        makes: A folder without which it has to run again.
         may_be_kept: Whether it need not run again once it has succeeded.
     """
 
@@ -35,7 +35,6 @@ class Step:
     part: str = ""
     reads: tuple[str, ...] = ()
     makes: Path | None = None
-    builds_on: "Step | None" = None
     may_be_kept: bool = True
 
 
@@ -82,7 +81,7 @@ def _command(name: str, *arguments: str) -> tuple[str, ...]:
 BOOK = Step(
     "the book builds, and no warning",
     call("tiny_llm_course.book.building:build_anew"),
-    makes=BUILT / "index.html",
+    makes=BUILT,
 )
 FIRST = (
     Step(
@@ -103,7 +102,7 @@ def steps() -> list[Step]:
         *map(_proof, select_days(None, None)),
         *_tests("the course's own tests pass", "course"),
         *map(_truth, (*chapters(), *PAGES)),
-        *_tests("the book works in a browser", "book", builds_on=BOOK),
+        *_in_a_browser(),
         Step("pyright finds nothing", pyright, reads=PYTHON),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
@@ -128,12 +127,33 @@ def _truth(page: Path) -> Step:
     return Step("what the book shows is true", arguments, part=name)
 
 
-def _tests(claim: str, folder: str, builds_on: Step | None = None) -> Iterator[Step]:
+def _in_a_browser() -> Iterator[Step]:
+    """Yield a step for each file of tests of the book, or for each page it is about.
+
+    What Python opens is noted; styles, scripts and fonts the browser finds by itself.
+    """
+    names = [path.stem for path in chapters()]
+    for step in _tests("the book works in a browser", "book"):
+        if not step.part.endswith("test_pages.py"):
+            yield replace(step, reads=(f"{BUILT_PAGES}/en/_*",))
+            continue
+        for name in names:
+            yield replace(
+                step,
+                arguments=(*step.arguments, "-k", name),
+                part=f"{step.part}, {name}",
+                reads=(f"{BUILT_PAGES}/en/_*",),
+            )
+        others = (*step.arguments, "-k", f"not ({' or '.join(names)})")
+        yield replace(step, arguments=others, reads=(f"{BUILT_PAGES}/*",))
+
+
+def _tests(claim: str, folder: str) -> Iterator[Step]:
     """Yield a step for each file of tests in a folder."""
     for path in sorted((TESTS / folder).glob("test_*.py")):
         name = path.relative_to(ROOT).as_posix()
         arguments = ("-m", "pytest", "-q", "-rs", name)
-        yield Step(claim, arguments, part=name, builds_on=builds_on)
+        yield Step(claim, arguments, part=name)
 
 
 def grade_starter() -> int:

@@ -30,7 +30,10 @@ class _Trace:
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         """Take an audit event, as `sys.addaudithook` passes it."""
         match event, args:
-            case ("open" | "os.link", (path, *_)) | ("import", (_, path, *_)):
+            case "open", (path, _, flags):
+                if not flags & os.O_WRONLY:
+                    self._note_path(path)
+            case ("os.link", (path, *_)) | ("import", (_, path, *_)):
                 self._note_path(path)
             case "os.listdir" | "os.scandir", (path, *_):
                 self._note_path(path or ".", "/")
