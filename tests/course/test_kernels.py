@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "course" / "kernels"
 HEADERS = (ROOT / "src" / "extensions_ref", FOLDER)
 
-# Loops become vectors as in the module.
-OPTIONS = ("-std=c++20", "-O1", "-ftree-vectorize", "-g", "-pthread")
+# Loops become vectors as in the module. Of debugging, a report needs the lines only.
+OPTIONS = ("-std=c++20", "-O1", "-ftree-vectorize", "-g1", "-pthread")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 SANITIZERS = {"memory": "-fsanitize=address,undefined", "threads": "-fsanitize=thread"}
 

@@ -12,8 +12,9 @@
 "use strict";
 
 /** Cut a list into groups. */
-const cut = (list, size) =>
-  Array.from({ length: list.length / size }, (_, g) => list.slice(g * size, (g + 1) * size));
+function cut(list, size) {
+  return Array.from({ length: list.length / size }, (_, g) => list.slice(g * size, (g + 1) * size));
+}
 
 /** Round the activations of a group to whole numbers of steps. */
 function roundGroup(x, most) {
