@@ -14,7 +14,7 @@ from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.labs.kept import describe_cpu
 
 PROGRAMS = ("c++", "clang++", "chromium", "google-chrome", "git")
-SETTINGS = ("TINY_LLM_", "MLX_", "OPENBLAS_", "BOOK", "CHROMIUM", "CXX")
+SETTINGS = ("TINY_LLM_", "MLX_", "OPENBLAS_CORETYPE", "BOOK", "CHROMIUM", "CXX")
 
 
 class Kept:
