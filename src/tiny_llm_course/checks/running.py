@@ -25,7 +25,7 @@ TRACING = "src/tiny_llm_course/checks/tracing"
 
 
 class Runner:
-    """Run steps, as many at once as there are cores.
+    """Run steps side by side: one more than there are cores, as some wait at times.
 
     Args:
         kept: Knows which need not run.
@@ -43,7 +43,7 @@ class Runner:
         What took longest the last time comes first, so that no core waits in the end.
         """
         in_turn = sorted(steps, key=self._kept.duration_s, reverse=True)
-        threads = ThreadPoolExecutor(os.cpu_count())
+        threads = ThreadPoolExecutor((os.cpu_count() or 1) + 1)
         waiting = {threads.submit(self._outcome, step): step for step in in_turn}
         try:
             for done in as_completed(waiting):

@@ -99,11 +99,11 @@ def steps() -> list[Step]:
     """Return the others, which may run side by side: the long ones first."""
     ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
     return [
+        Step("pyright finds nothing", pyright, reads=PYTHON),
         *map(_proof, select_days(None, None)),
         *_tests("the course's own tests pass", "course"),
         *map(_truth, (*chapters(), *PAGES)),
         *_in_a_browser(),
-        Step("pyright finds nothing", pyright, reads=PYTHON),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
         Step("ruff finds nothing", (*ruff, "check", "."), reads=PYTHON),

@@ -98,6 +98,16 @@ def _check_shapes(package: str) -> None:
     install_import_hook(package, f"{shapes.__name__}.checked")
 
 
+def _check_no_shapes() -> None:
+    """Leave the annotations alone from here on.
+
+    The reference has passed with them, and a learner's code runs without.
+    """
+    from jaxtyping import config
+
+    config.update("jaxtyping_disable", True)
+
+
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
 def device(request: pytest.FixtureRequest) -> mx.DeviceType:
     """Give the test each device that MLX offers here."""
@@ -211,6 +221,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
             results.append(path, explanation)
     path = session.config.getoption("--scores")
     if path:
+        _check_no_shapes()
         for task, outcomes in session.config.stash[OUTCOMES].items():
             append_score(path, score(task, [outcome.trial for outcome in outcomes]))
 
