@@ -35,6 +35,21 @@ async (name) => {
 """
 """Puts a figure in its place as it is built, and runs its script once more."""
 
+SET = """
+(node, value) => {
+  if (node.disabled) throw Error("a reader cannot move this");
+  if (node.type === "checkbox") {
+    if (node.checked !== value) node.click();
+    return;
+  }
+  node.value = value;
+  if (node.value !== String(value)) throw Error(`${value} became ${node.value}`);
+  node.dispatchEvent(new Event("input", { bubbles: true }));
+  node.dispatchEvent(new Event("change", { bubbles: true }));
+}
+"""
+"""Gives a control a value that a reader could give it."""
+
 
 def find_chromium() -> str | None:
     """Return the path of a Chromium or Chrome, or of the one that CHROMIUM names."""
@@ -85,30 +100,32 @@ class OpenFigure:
     def set(self, **controls: float | str | bool) -> None:
         """Move sliders, choose from lists, tick boxes: in this order."""
         for control, value in controls.items():
-            self._set(control, value)
-
-    def _set(self, control: str, value: float | str | bool) -> None:
-        box = self._within(f'[data-control="{control}"]')
-        kind = box.evaluate("node => node.type")
-        if kind == "checkbox":
-            if box.is_checked() != value:
-                box.dispatch_event("click")  # a pointer would scroll the page there
-        elif kind == "select-one":
-            box.select_option(str(value))
-        else:
-            box.fill(str(value))
+            self._do(SET, f'[data-control="{control}"]', value)
 
     def press(self, control: str) -> None:
         """Press a button."""
-        self._within(f'[data-control="{control}"]').dispatch_event("click")
+        self._do("(node) => node.click()", f'[data-control="{control}"]')
 
     def read(self, readout: str) -> Any:  # noqa: ANN401 - a number or a list of them
         """Return what the figure shows under a name, in full precision."""
-        output = self._within(f'[data-readout="{readout}"]')
-        return json.loads(output.get_attribute("data-value") or "null")
+        shown = "(node) => node.dataset.value"
+        return json.loads(self._do(shown, f'[data-readout="{readout}"]') or "null")
 
-    def _within(self, selector: str) -> Any:  # noqa: ANN401
-        return self.opened.page.locator(f"#figure-{self.name} {selector}")
+    def _do(self, script: str, selector: str, *values: object) -> Any:  # noqa: ANN401
+        """Run a script on a part of the figure.
+
+        Without Playwright's pointer and keyboard, which wait for the next picture to be
+        drawn: `test_pages` has every control reached and moved by them.
+        """
+        within = f"#figure-{self.name} {selector}"
+        return self.opened.page.evaluate(
+            f"""([selector, ...values]) => {{
+                const found = document.querySelectorAll(selector);
+                if (found.length !== 1) throw Error(`${{found.length}} ${{selector}}`);
+                return ({script})(found[0], ...values);
+            }}""",
+            [within, *values],
+        )
 
 
 @pytest.fixture(scope="session")
