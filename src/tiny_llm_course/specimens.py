@@ -48,25 +48,26 @@ class Specimen:
 
     def as_solution(self) -> Solution:
         """Return the reference solution with this name replaced."""
-        return Overlay(self)
+        return Overlay(self.symbol, self.implementation)
 
 
 class Overlay(Solution):
     """The reference solution with one public name replaced.
 
     Args:
-        specimen: What takes its place.
+        symbol: The public name.
+        implementation: What takes its place.
     """
 
-    def __init__(self, specimen: Specimen) -> None:
+    def __init__(self, symbol: str, implementation: object) -> None:
         self.folder = REFERENCE
         self.package = REFERENCE.name
-        self._specimen = specimen
+        self._replaced = {symbol: implementation}
 
     def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
         """Return a public name, or what replaces it."""
-        if symbol == self._specimen.symbol:
-            return self._specimen.implementation
+        if symbol in self._replaced:
+            return self._replaced[symbol]
         return super().get(symbol)
 
 

@@ -3,15 +3,25 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading import symptoms
+from tiny_llm_course.composed.mistakes import Composed
+from tiny_llm_course.grading import errors, symptoms
 from tiny_llm_course.grading.call import dtype_name
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import ArrayEvidence, VerdictError
+from tiny_llm_course.grading.verdict import (
+    ArrayEvidence,
+    RaisedEvidence,
+    SharesEvidence,
+    VerdictError,
+)
 from tiny_llm_course.specimens import Specimen
+
+Mistake = Specimen | Composed
+M = TypeVar("M", Specimen, Composed)
 
 
 @dataclass(frozen=True)
@@ -27,7 +37,7 @@ class Outcome:
     verdict: VerdictError | None
 
 
-def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Specimen]:
+def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     """Return the mistake that does what a solution did, on every test it was seen on.
 
     Begin with the first failing test that any mistake explains, by failing it in the
@@ -50,7 +60,9 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
         candidates = [
             one
             for one in known
-            if _does_the_same(one, outcome) and _explains_half(one, failed)
+            if does_the_same(one, outcome)
+            and _explains_half(one, failed)
+            and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
         ]
         if candidates:
             return _narrowed(candidates, [*failed[position + 1 :], *passed])
@@ -58,7 +70,7 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[Specimen]) -> list[Spec
 
 
 @functools.cache
-def verdict_on(one: Specimen, trial: Trial) -> VerdictError | None:
+def verdict_on(one: Mistake, trial: Trial) -> VerdictError | None:
     """Run a test on a known solution, once: every test is seeded."""
     verdict = trial.run(one.as_solution())
     # The frames of a traceback would keep all arrays of the test.
@@ -78,6 +90,8 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     # The first failure is the one that is shown, so the words have to be about it.
     first = next((one.verdict for one in outcomes if one.verdict), None)
     evidence = first.evidence if first else None
+    if isinstance(evidence, RaisedEvidence):
+        return errors.describe(evidence)
     if not isinstance(evidence, ArrayEvidence):
         return None
     return symptoms.describe(evidence.got, evidence.truth)
@@ -93,26 +107,51 @@ def _dtypes_by_success(outcomes: Sequence[Outcome]) -> dict[bool, set[str]]:
     return found
 
 
-def _narrowed(
-    candidates: list[Specimen], outcomes: Sequence[Outcome]
-) -> list[Specimen]:
+def _narrowed(candidates: list[M], outcomes: Sequence[Outcome]) -> list[M]:
     """Drop the candidates that other tests contradict, until one is left."""
     for outcome in outcomes:
         if len(candidates) == 1:
             break
-        agreeing = [one for one in candidates if _does_the_same(one, outcome)]
+        agreeing = [one for one in candidates if does_the_same(one, outcome)]
         candidates = agreeing or candidates
     return candidates
 
 
-def _explains_half(one: Specimen, failed: Sequence[Outcome]) -> bool:
+def _explains_half(one: Mistake, failed: Sequence[Outcome]) -> bool:
     """Tell whether a mistake fails in the same way, at least half of the times."""
     shared = [outcome for outcome in failed if verdict_on(one, outcome.trial)]
-    num_explained = sum(_does_the_same(one, outcome) for outcome in shared)
+    num_explained = sum(does_the_same(one, outcome) for outcome in shared)
     return 2 * num_explained >= len(shared)
 
 
-def _does_the_same(one: Specimen, outcome: Outcome) -> bool:
+def _is_exact(one: Mistake, failed: Sequence[Outcome]) -> bool:
+    """Tell whether a mistake fails some test with more than an error of one kind."""
+    return any(tells(one, outcome, has_passed=False) for outcome in failed)
+
+
+def _agrees(one: Mistake, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a mistake does what a solution does on every test."""
+    return all(does_the_same(one, outcome) for outcome in outcomes)
+
+
+def tells(one: Mistake, outcome: Outcome, *, has_passed: bool) -> bool:
+    """Tell whether it is no coincidence that a mistake fails a test alike.
+
+    Where nothing is left to draw from, all mistakes look alike. Errors of one kind have
+    many reasons, unless there are tests that do not raise them.
+    """
+    if outcome.verdict is None or not does_the_same(one, outcome):
+        return False
+    evidence = outcome.verdict.evidence
+    if isinstance(evidence, SharesEvidence):
+        return evidence.is_telling
+    if isinstance(evidence, RaisedEvidence):
+        own = verdict_on(one, outcome.trial)
+        return has_passed or bool(own and own.evidence == evidence)
+    return True
+
+
+def does_the_same(one: Mistake, outcome: Outcome) -> bool:
     """Tell whether a mistake passes or fails a test just as the solution did."""
     verdict = verdict_on(one, outcome.trial)
     if outcome.verdict is None or verdict is None:

@@ -20,6 +20,7 @@ from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     BrokenError,
     NotStartedError,
+    RaisedEvidence,
     SharesEvidence,
     StepLimitError,
     TextEvidence,
@@ -162,10 +163,11 @@ class Grader:
 
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
         """Show what a solution raised, and where."""
-        text = f"{type(error).__name__}: {error}"
+        kind, text = type(error).__name__, str(error)
         frames = own_frames(error, self.solution.folder)
-        message = say("grading.raised", call=call, error=text, frames=frames)
-        return BrokenError(message, TextEvidence(text))
+        shown = {"error": f"{kind}: {text}", "frames": frames}
+        message = say("grading.raised", call=call, **shown)
+        return BrokenError(message, RaisedEvidence(kind, text))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

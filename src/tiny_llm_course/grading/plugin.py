@@ -19,6 +19,7 @@ import pytest
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.composing import compose
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
@@ -238,12 +239,22 @@ def pytest_terminal_summary(
 
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Name the known mistake behind each task that failed, or describe the failure."""
+    """Name the mistake behind each task that failed, or describe the failure.
+
+    What is composed comes last: it runs hundreds of wrong solutions, and should one of
+    them take the interpreter with it, what was found before is written down.
+    """
+    unnamed: list[tuple[Address, list[Outcome]]] = []
     for task, outcomes in config.stash[OUTCOMES].items():
-        found = explain(outcomes, misconceptions(task))
-        sentences = [one.says for one in found]
-        if not found and (symptom := describe(outcomes)):
-            sentences = [symptom]
-        if sentences:
+        if found := explain(outcomes, misconceptions(task)):
+            sentences = [one.says for one in found]
             names = [one.name for one in found]
             yield results.Explanation(str(task), names, sentences)
+        elif any(one.verdict for one in outcomes):
+            unnamed.append((task, outcomes))
+    for task, outcomes in unnamed:
+        if symptom := describe(outcomes):
+            yield results.Explanation(str(task), [], [symptom])
+    for task, outcomes in unnamed:
+        if one := compose(outcomes, task):
+            yield results.Explanation(str(task), [one.name], [one.says])

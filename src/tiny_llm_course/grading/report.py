@@ -77,8 +77,9 @@ def _details(report: TaskReport) -> Iterator[Text]:
 
 def _chapter(report: TaskReport) -> str:
     """Return the command that opens the book where it explains the mistake."""
-    names = report.explanation.names if report.explanation else ()
-    named = names[0].replace("_", "-") if len(names) == 1 else None
+    names = report.explanation.names if report.explanation else []
+    is_in_the_book = len(names) == 1 and names[0].isidentifier()
+    named = names[0].replace("_", "-") if is_in_the_book else None
     return report.task.chapter_command(named)
 
 

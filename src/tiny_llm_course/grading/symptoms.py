@@ -1,5 +1,6 @@
 """How an output is wrong: what helps when no known mistake explains it."""
 
+import math
 from collections.abc import Iterator
 
 import mlx.core as mx
@@ -25,9 +26,38 @@ def describe(got: mx.array, truth: Truth) -> str | None:
         truth: What it should be.
     """
     values = np.array(got.astype(mx.float32), dtype=np.float64)
-    if values.shape != truth.value.shape or values.size == 0:
+    if values.shape != truth.value.shape:
+        return next(_shapes(values.shape, truth.value.shape), None)
+    if values.size == 0:
         return None
     return next(_patterns(got, values, truth), None)
+
+
+def _shapes(got: tuple[int, ...], expected: tuple[int, ...]) -> Iterator[str]:
+    """Yield how one shape comes from another."""
+    if [size for size in got if size != 1] == [size for size in expected if size != 1]:
+        more = len(got) > len(expected)
+        yield say("symptoms.axis_too_many" if more else "symptoms.axis_too_few")
+    if sorted(got) == sorted(expected):
+        yield say("symptoms.axes_in_another_order")
+    if math.prod(got) == math.prod(expected):
+        yield say("symptoms.cut_otherwise")
+    if len(got) < len(expected) and _is_within(got, expected):
+        yield say("symptoms.axis_lost")
+    if len(got) > len(expected) and _is_within(expected, got):
+        yield say("symptoms.broadcast_apart")
+    if len(got) == len(expected):
+        pairs = enumerate(zip(got, expected, strict=True))
+        wrong = [axis for axis, (a, b) in pairs if a != b]
+        if len(wrong) == 1:
+            names = {"got": got[wrong[0]], "expected": expected[wrong[0]]}
+            yield say("symptoms.other_size", axis=wrong[0], **names)
+
+
+def _is_within(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Tell whether some sizes occur in a shape in their order."""
+    rest = iter(whole)
+    return all(size in rest for size in part)
 
 
 def _patterns(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """The ways in which a task is not done, each told in a few lines."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,11 @@ class SharesEvidence:
 
     got: NDArray[np.float64]
     spread: NDArray[np.float64]
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether there was a choice: where nothing is left, token 0 is drawn."""
+        return bool(np.any(self.got[:, 0] != 1.0))
 
     def matches(self, other: object) -> bool:
         """Tell whether other shares are the same, but for chance."""
@@ -71,6 +77,36 @@ class TextEvidence:
 
 
 @dataclass(frozen=True)
+class RaisedEvidence:
+    """An error that a solution raised: the same in kind and place, whatever the sizes.
+
+    Attributes:
+        kind: The name of its class.
+        text: What it says.
+    """
+
+    kind: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        """What the text says without numbers and what it quotes: of MLX, the operation.
+
+        So `[matmul] Last dimension of first input with shape (7,3)` is "matmul".
+        """
+        operation = re.match(r"\[(\w+)\]", self.text)
+        return operation[1] if operation else re.sub(r"\d+|'[^']*'", "_", self.text)
+
+    def matches(self, other: object) -> bool:
+        """Tell whether another error is of this kind and comes from this place."""
+        return (
+            isinstance(other, RaisedEvidence)
+            and self.kind == other.kind
+            and self.place == other.place
+        )
+
+
+@dataclass(frozen=True)
 class PartsEvidence:
     """Several results of one call."""
 
@@ -89,7 +125,12 @@ class PartsEvidence:
 
 
 Evidence = (
-    ArrayEvidence | LogitsEvidence | PartsEvidence | SharesEvidence | TextEvidence
+    ArrayEvidence
+    | LogitsEvidence
+    | PartsEvidence
+    | RaisedEvidence
+    | SharesEvidence
+    | TextEvidence
 )
 
 
