@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.symptoms import describe
+from tiny_llm_course.grading.symptoms import describe, describe_shares
 
 RIGHT = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5], [2.0, 0.25, 5.0]])
 
@@ -60,3 +60,50 @@ def test_infinity_where_it_belongs_is_no_symptom() -> None:
     described = describe(got, Truth(mask, np.zeros_like(mask)))
 
     assert described == "1 of 4 entries are NaN or infinite, the first at [1, 0]"
+
+
+SHARES = np.array([[0.1, 0.4, 0.0, 0.5], [0.3, 0.0, 0.6, 0.1]])
+
+
+@pytest.mark.parametrize(
+    ("got", "says"),
+    [
+        (np.eye(4)[[0, 0]], "nothing is left"),
+        (SHARES[[0, 0]], "rows are drawn from alike"),
+        (np.eye(4)[[3, 2]], "one token always"),
+        (
+            np.array([[0.1, 0.4, 0.1, 0.4], [0.3, 0.0, 0.6, 0.1]]),
+            "row 0 token 2 comes up, which should have been dropped",
+        ),
+        (
+            np.array([[0.1, 0.4, 0.0, 0.5], [0.0, 0.0, 0.8, 0.2]]),
+            "row 1 token 0 never comes up",
+        ),
+        (
+            SHARES**2 / np.sum(SHARES**2, axis=-1, keepdims=True),
+            "a temperature 0.5 times as\nhigh",
+        ),
+    ],
+)
+def test_shares_of_tokens_are_described(got: np.ndarray, says: str) -> None:
+    assert says in (describe_shares(got, SHARES) or "")
+
+
+def test_right_shares_are_not_described() -> None:
+    assert describe_shares(SHARES, SHARES) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "says"),
+    [
+        ((1, 3, 3), "an axis of length 1 too many"),
+        ((3, 4), "axis 1 has 4 entries, and should have 3"),
+        ((9,), "cut into other axes"),
+        ((3,), "an axis is lost"),
+        ((3, 5, 3), "spread out"),
+    ],
+)
+def test_a_wrong_shape_is_described(shape: tuple[int, ...], says: str) -> None:
+    got = mx.zeros(shape)
+
+    assert says in (describe(got, Truth(RIGHT, np.abs(RIGHT))) or "")

@@ -92,6 +92,8 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     evidence = first.evidence if first else None
     if isinstance(evidence, RaisedEvidence):
         return errors.describe(evidence)
+    if isinstance(evidence, SharesEvidence):
+        return symptoms.describe_shares(evidence.got, evidence.expected)
     if not isinstance(evidence, ArrayEvidence):
         return None
     return symptoms.describe(evidence.got, evidence.truth)

@@ -117,7 +117,7 @@ class Grader:
                 num_draws=num_draws,
             )
             own_spread = np.sqrt(got * (1 - got) / num_draws)
-            raise WrongError(message, SharesEvidence(got, own_spread))
+            raise WrongError(message, SharesEvidence(got, own_spread, shares))
 
     def _token_ids(self, call: Call, output: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Fail unless `output` is one token id for each row that `call` passes."""

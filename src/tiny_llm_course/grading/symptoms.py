@@ -17,6 +17,9 @@ from tiny_llm_course.grading.closeness import (
 
 Values = NDArray[np.float64]
 
+CHANCE = 0.05
+"""Shares that differ by less may be alike: some thousand draws are made."""
+
 
 def describe(got: mx.array, truth: Truth) -> str | None:
     """Say in one line how `got` differs from the truth, if there is a pattern.
@@ -31,6 +34,38 @@ def describe(got: mx.array, truth: Truth) -> str | None:
     if values.size == 0:
         return None
     return next(_patterns(got, values, truth), None)
+
+
+def describe_shares(got: Values, expected: Values) -> str | None:
+    """Say in one line how the shares of drawn tokens differ from what they should be.
+
+    Args:
+        got: The share of each token in each row.
+        expected: Its probability.
+    """
+    return next(_shares(got, expected), None)
+
+
+def _shares(got: Values, expected: Values) -> Iterator[str]:
+    """Yield what is true of all rows first, then of single tokens."""
+    if np.all(got[:, 0] == 1):
+        yield say("symptoms.nothing_left")
+    if len(got) > 1 and np.all(np.abs(got - got[0]) < CHANCE):
+        yield say("symptoms.rows_alike")
+    if np.all(got.max(axis=-1) == 1):
+        yield say("symptoms.always_one_token")
+    for key, wrong in (
+        ("token_should_be_dropped", (expected == 0) & (got > 0)),
+        ("token_should_be_kept", (expected > CHANCE) & (got == 0)),
+    ):
+        if wrong.any():
+            row, token = np.argwhere(wrong)[0].tolist()
+            yield say(f"symptoms.{key}", row=row, token=token)
+    left = (got > 0) & (expected > 0)
+    logs, logs_got = np.log(expected[left]), np.log(got[left])
+    slope = float(np.polyfit(logs, logs_got, 1)[0]) if len(logs) > 2 else 1.0
+    if slope > 0 and abs(slope - 1) > CHANCE:
+        yield say("symptoms.other_temperature", factor=1 / slope)
 
 
 def _shapes(got: tuple[int, ...], expected: tuple[int, ...]) -> Iterator[str]:

@@ -31,10 +31,17 @@ class ArrayEvidence:
 
 @dataclass(frozen=True)
 class SharesEvidence:
-    """Wrong shares of the tokens in many draws, and how far chance moves them."""
+    """Wrong shares of the tokens in many draws.
+
+    Attributes:
+        got: The share of each token in each row.
+        spread: How far chance moves it: one standard deviation.
+        expected: Its probability.
+    """
 
     got: NDArray[np.float64]
     spread: NDArray[np.float64]
+    expected: NDArray[np.float64]
 
     @property
     def is_telling(self) -> bool:
