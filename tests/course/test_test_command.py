@@ -3,18 +3,21 @@
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Ran
 
 from tiny_llm_course.commands import test as test_command
 from tiny_llm_course.grading.results import NOT_STARTED, PASSED, WRONG, Result
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import ROOT, STARTER
 from tiny_llm_course.syllabus import Day, select_days, weeks
+
+Run = Callable[[str], Ran]
 
 CONTENTS = "there is " + ", ".join(
     f"week {week.number} (days 1 to {len(week.days)})" for week in weeks()
@@ -102,6 +105,25 @@ def test_the_exit_code_tells_whether_all_is_done(
     result = CliRunner().invoke(test_command.command_refsol, ["--week", "1"])
 
     assert result.exit_code == exit_code
+
+
+def test_a_skipped_task_is_not_called_done(
+    pdm_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tests pass because of the course's code."""
+    pdm_run("skip --week 1 --day 4 --task 1")
+    day = select_days(1, 4)
+    norm = [report for report in reports(day, PASSED) if report.task.address.task == 1]
+    monkeypatch.setattr(test_command, "assess", lambda *_: norm)
+
+    ran = pdm_run("test --week 1 --day 4")
+
+    assert (ran.exit_code, ran.stdout) == (
+        0,
+        "week 1, day 4: RMSNorm and the SwiGLU MLP\n"
+        "  task 1  RMSNorm  skipped: our solution\n\n"
+        "Nothing is open: 1 of 1 tasks are skipped.\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 
 from tiny_llm_course import progress
-from tiny_llm_course.commands.learning import remember
+from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
@@ -67,6 +67,7 @@ def _command(name: str, default: str) -> click.Command:
         reports = assess(days, solution, pytest_args)
         if solution == STARTER.name:
             remember(reports, graded, pytest_args)
+            reports = with_skipped(reports)
         if json_file:
             exports.write_json(json_file, solution, reports)
         if junitxml:

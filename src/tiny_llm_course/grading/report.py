@@ -8,10 +8,16 @@ from rich.text import Text
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
+from tiny_llm_course.grading.standing import DONE, SKIPPED, WAITS, WRONG, TaskReport
 from tiny_llm_course.syllabus import Day, Task, weeks
 
-_STYLES = {DONE: "green", WRONG: "bold red", NOT_STARTED: "yellow", WAITS: "yellow"}
+_STYLES = {
+    DONE: "green",
+    SKIPPED: "cyan",
+    WRONG: "bold red",
+    NOT_STARTED: "yellow",
+    WAITS: "yellow",
+}
 
 MAX_LINES = 9
 """Of one failure: what went wrong fits, and three of them fit on a screen."""
@@ -50,6 +56,8 @@ def _task_line(report: TaskReport, width: int) -> Text:
     task = report.task
     number, title = task.address.task, task.label
     line = Text(say("report.task", number=number, title=title, width=width))
+    if report.status == SKIPPED:
+        return line.append(say("report.skipped"), style=_STYLES[SKIPPED])
     line.append(f"{report.status:11}", style=_STYLES[report.status])
     if report.status == WAITS and report.waits_for:
         names = {"address": report.waits_for.address, "title": report.waits_for.title}
@@ -124,18 +132,27 @@ def _next(task: Task) -> str:
 
 def _all_done(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     """Point to the day after the last one of the run, if all of it was graded."""
-    required = [report for report in reports if not report.task.optional]
-    done = [report for report in reports if report.status == DONE]
-    extra = len([report for report in done if report.task.optional])
-    key = "report.done_and_optional" if extra else "report.done"
-    if not required:
-        key = "report.done_optional"
-    closing = say(key, total=len(required), extra=extra)
+    closing = _counts(reports)
     day = _next_day(days)
     if len(reports) < sum(len(day.tasks) for day in days) or day is None:
         return closing
     names = {"week": day.week, "day": day.number, "title": day.title}
     return closing + say("report.done_next", **names)
+
+
+def _counts(reports: Sequence[TaskReport]) -> str:
+    """Say how many tasks are done, of reports that leave nothing to do."""
+    required = [report for report in reports if not report.task.optional]
+    done = [report for report in reports if report.status == DONE]
+    extra = len([report for report in done if report.task.optional])
+    skipped = len([report for report in required if report.status == SKIPPED])
+    if skipped:
+        total = len(required)
+        return say("report.skipped_some", skipped=skipped, total=total)
+    key = "report.done_and_optional" if extra else "report.done"
+    if not required:
+        key = "report.done_optional"
+    return say(key, total=len(required), extra=extra)
 
 
 def _next_day(days: Sequence[Day]) -> Day | None:

@@ -15,6 +15,8 @@ from tiny_llm_course.syllabus import Address, Day, Task, task_at, tasks_of
 DONE = "done"
 WRONG = "wrong"
 WAITS = "waits"
+SKIPPED = "skipped"
+"""Its tests pass because of the course's solution."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class TaskReport:
         waits_for: The task that it builds on and that is not done, if its own failure
             may come from there.
         remarks: Library operations that it calls instead of writing them.
+        is_skipped: Whether the code is the course's, which `pdm run skip` put in.
     """
 
     task: Task
@@ -35,18 +38,21 @@ class TaskReport:
     explanation: Explanation | None = None
     waits_for: Task | None = None
     remarks: tuple[str, ...] = ()
+    is_skipped: bool = False
 
     @property
     def status(self) -> str:
-        """DONE, WRONG, NOT_STARTED or WAITS."""
+        """DONE, SKIPPED, WRONG, NOT_STARTED or WAITS."""
         own = own_status(self.task, self.results)
+        if self.is_skipped and own == DONE:
+            return SKIPPED
         return WAITS if self.waits_for and own == WRONG else own
 
     @property
     def is_open(self) -> bool:
         """Whether there is something left to do. An optional task may stay a stub."""
-        may_stay = {DONE, NOT_STARTED} if self.task.optional else {DONE}
-        return self.status not in may_stay
+        may_stay = {NOT_STARTED} if self.task.optional else set[str]()
+        return self.status not in {DONE, SKIPPED} | may_stay
 
     @property
     def failures(self) -> list[Result]:
