@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from click.testing import Result as Ran
 
 from tiny_llm_course.commands import test as test_command
+from tiny_llm_course.commands.passed_on import OF_PYTEST
 from tiny_llm_course.grading.results import NOT_STARTED, PASSED, WRONG, Result
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import ROOT, STARTER
@@ -67,6 +68,13 @@ def reports(days: Sequence[Day], status: str) -> list[TaskReport]:
         ("--week 1 --day 4 --", (1, 4), []),
         ("--week=1 --day=4 -x -k silu", (1, 4), ["-x", "-k", "silu"]),
         ("-k silu --week 1", (1, None), ["-k", "silu"]),
+        ("--week 1 --day 4 --task 1", (1, 4), ["-k", "task_1"]),
+        (
+            "--week 1 --day 4 --task 1 -x -k a",
+            (1, 4),
+            ["-k", "task_1 and (a)", "-x"],
+        ),
+        ("--day 4 --week 1 -- --weak 1", (1, 4), ["--weak", "1"]),
         ("-- --durations=3 -k silu", (None, None), ["--durations=3", "-k", "silu"]),
     ],
 )
@@ -140,16 +148,54 @@ def test_a_skipped_task_is_not_called_done(
             "mean 'tiny_llm'?",
         ),
         (
-            "--week 1 --day 6 --nope",
+            "--week 1 --day 6 -- --nope",
             "pytest ran no test; unrecognized arguments: --nope",
         ),
+        (
+            "--week 1 --day 4 --task 9",
+            "there is no task 9 in week 1, day 4; there is task 1",
+        ),
+        ("--week 1 --task 1", "--task 1: expected --week and --day as well; there is"),
     ],
 )
 def test_a_misuse_is_one_line_and_exit_code_2(typed: str, said: str) -> None:
     result = CliRunner().invoke(test_command.command_refsol, typed.split())
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"test-refsol: {said}\n"
+    assert result.stderr.startswith(f"test-refsol: {said}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--weak 1", "there is no option '--weak'; did you mean '--week'?"),
+        ("--weak=1", "there is no option '--weak'; did you mean '--week'?"),
+        (
+            "--nonsense",
+            "there is no option '--nonsense'; an option of pytest comes behind a `--`",
+        ),
+        ("-y", "there is no option '-y'; an option of pytest comes behind a `--`"),
+    ],
+)
+def test_a_misspelt_option_is_refused_before_anything_is_done(
+    asked: list[object], typed: str, said: str
+) -> None:
+    result = CliRunner().invoke(test_command.command, ["--week", "2", *typed.split()])
+
+    assert (result.exit_code, result.stdout, asked) == (2, "", [])
+    assert result.stderr == f"test: {said}\n"
+
+
+def test_every_option_that_goes_to_pytest_is_one_of_pytest() -> None:
+    helped = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    assert {name for name in OF_PYTEST if name not in helped} == set()
 
 
 def run(
