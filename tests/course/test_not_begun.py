@@ -33,7 +33,7 @@ def test_every_task_of_the_reference_is_begun(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["class RMSNorm: ...\n", "def broken(:\n", "from .mine import RMSNorm\n"],
+    ["class RMSNorm: x = 1\n", "def broken(:\n", "from .mine import RMSNorm\n"],
     ids=["an attempt", "not Python", "from elsewhere"],
 )
 def test_what_may_be_an_attempt_is_left_to_the_tests(tmp_path: Path, text: str) -> None:
@@ -46,6 +46,20 @@ def test_half_a_task_is_begun(checkout: Checkout) -> None:
     shutil.copy(checkout.reference / "basics.py", checkout.starter)
 
     assert not_begun.split([MLP], checkout.starter) == ([MLP], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class RMSNorm: ...\n",
+        "class RMSNorm:\n    def __call__(self, x):\n        pass  # soon\n",
+        "def RMSNorm():\n    return None\n",
+    ],
+)
+def test_what_does_nothing_is_not_begun(tmp_path: Path, text: str) -> None:
+    folder = write(tmp_path / "theirs", "layer_norm.py", text)
+
+    assert not_begun.split([RMS_NORM], folder) == ([], [RMS_NORM])
 
 
 @pytest.mark.parametrize("file", ["other.py", "layer_norm.py"])

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
@@ -43,7 +43,7 @@ def assess(
     if foundations:
         below = _grade_tasks(foundations, solution, start)
         results = below.joined_with(results)
-    return [_with_remarks(report, folder) for report in standings(days, results)]
+    return _with_remarks(standings(days, results), results, folder)
 
 
 def tasks_asked_for(
@@ -69,7 +69,7 @@ def assess_tasks(
     folder = load_solution(solution).folder
     results = _grade_tasks(tasks, solution, launch)
     reports = standings(select_days(None, None), results)
-    return [_with_remarks(report, folder) for report in reports]
+    return _with_remarks(reports, results, folder)
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
@@ -86,11 +86,28 @@ def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Result
     return results.joined_with(graded)
 
 
-def _with_remarks(report: TaskReport, folder: Path) -> TaskReport:
-    """Add a remark for each library operation that does the work of the task."""
+def _with_remarks(
+    reports: Sequence[TaskReport], results: Results, folder: Path
+) -> list[TaskReport]:
+    """Add what is to be said beside the verdicts.
+
+    Of a task it is each library operation that does its work, of the solution each
+    import that failed, which the first task tells.
+    """
+    found = [_library_calls(report, folder) for report in reports]
+    found[0][:0] = [
+        say("report.failed_import", **asdict(one)) for one in results.failed_imports
+    ]
+    return [
+        replace(report, remarks=tuple(remarks))
+        for report, remarks in zip(reports, found, strict=True)
+    ]
+
+
+def _library_calls(report: TaskReport, folder: Path) -> list[str]:
+    """Remark on each library operation that does the work of a task."""
     address = report.task.address
-    remarks = [
+    return [
         say("report.remark", address=address, file=file, operation=operation)
         for file, operation in library_calls(report.task, folder)
     ]
-    return replace(report, remarks=tuple(remarks))

@@ -74,8 +74,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def solution(request: pytest.FixtureRequest) -> Solution:
-    """Load the solution under test.
+def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
+    """Load the solution under test, and write down which of its imports failed.
 
     The shapes in the annotations of the reference are checked at every call. A learner
     would get those complaints instead of an explanation, so theirs are not.
@@ -86,7 +86,10 @@ def solution(request: pytest.FixtureRequest) -> Solution:
         pytest.exit(str(error), returncode=2)
     if found.folder == REFERENCE:
         _check_shapes(found.package)
-    return found
+    yield found
+    if path := request.config.getoption("--results"):
+        for one in found.failed_imports:
+            results.append(path, one)
 
 
 def _check_shapes(package: str) -> None:

@@ -1,8 +1,10 @@
 """What came out of each test, written line by line so that a crash loses nothing."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from tiny_llm_course.intake import FailedImport
 
 PASSED = "passed"
 WRONG = "wrong"
@@ -50,17 +52,23 @@ class Results:
     Attributes:
         tests: The last result of every test, in the order in which they ran.
         explanations: By the address of the task.
+        failed_imports: What files of the solution could not import, and do without.
     """
 
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
+    failed_imports: list[FailedImport] = field(default_factory=list[FailedImport])
 
     def joined_with(self, other: "Results") -> "Results":
         """Return the results of two runs together."""
-        return Results(self.tests | other.tests, self.explanations | other.explanations)
+        return Results(
+            self.tests | other.tests,
+            self.explanations | other.explanations,
+            list(dict.fromkeys(self.failed_imports + other.failed_imports)),
+        )
 
 
-def append(path: Path, entry: Result | Explanation) -> None:
+def append(path: Path, entry: Result | Explanation | FailedImport) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(asdict(entry)) + "\n")
@@ -75,6 +83,8 @@ def read(path: Path) -> Results:
         entry = json.loads(line)
         if "names" in entry:
             found.explanations[entry["task"]] = Explanation(**entry)
+        elif "line" in entry:
+            found.failed_imports.append(FailedImport(**entry))
         else:
             found.tests[entry["test"]] = Result(**entry)
     return found

@@ -9,7 +9,14 @@ from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel, tasks, tasks_of
 from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.editing import emptied
-from tiny_llm_course.workbook.source import Source, header, is_stub, read, split_lines
+from tiny_llm_course.workbook.source import (
+    Source,
+    does_nothing,
+    header,
+    is_stub,
+    read,
+    split_lines,
+)
 
 
 def parsed(path: Path) -> Source | None:
@@ -52,12 +59,16 @@ def is_untouched(checkout: Checkout, symbol: str) -> bool:
 def is_stub_in(folder: Path, symbol: str) -> bool:
     """Tell whether a symbol of any solution is a stub, or not there at all.
 
-    False if its file is not Python.
+    So is one that does nothing. False if its file is not Python.
     """
     file, name = symbol.split(".")
     path = folder / f"{file}.py"
     source = parsed(path)
-    return _is_missing(source, name) if source else not path.exists()
+    if source is None:
+        return not path.exists()
+    found = source.definition(name)
+    is_idle = found is not None and does_nothing(found.node)
+    return is_idle or _is_missing(source, name)
 
 
 def _is_missing(source: Source, name: str) -> bool:
