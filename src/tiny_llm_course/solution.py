@@ -79,11 +79,7 @@ class Solution:
         except OursImportedError as error:
             raise BrokenFileError(str(error)) from error
         except (Exception, SystemExit) as error:
-            said = error.msg if isinstance(error, SyntaxError) else error
-            where = _own_line(error, self.folder)
-            names = {"file": file, "error": f"{type(error).__name__}: {said}"}
-            message = say("grading.broken_file", **names, where=where)
-            raise BrokenFileError(message) from error
+            raise BrokenFileError(broken(file, error, self.folder)) from error
 
     @property
     def _other_names(self) -> set[str]:
@@ -110,6 +106,19 @@ def load_solution(name: str) -> Solution:
             f"{folder} with none of them"
         )
     return Solution(folder, _package_name(folder))
+
+
+def broken(file: str, error: BaseException, folder: Path) -> str:
+    """Say that a file cannot be imported, and at which line.
+
+    Args:
+        file: Its name, without `.py`.
+        error: What importing it raised.
+        folder: The solution.
+    """
+    said = error.msg if isinstance(error, SyntaxError) else error
+    names = {"file": file, "error": f"{type(error).__name__}: {said}"}
+    return say("grading.broken_file", **names, where=_own_line(error, folder))
 
 
 def _find_folder(name: str) -> Path:

@@ -1,12 +1,18 @@
 """What a report says of a solution as a whole, graded like any other."""
 
 import shutil
+from io import StringIO
 from pathlib import Path
 
+import pytest
+from rich.console import Console
+
 from tiny_llm_course.grading.assessment import assess
+from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import select_days
+from tiny_llm_course.workbook.plans import plan_skip
 
 
 def graded(folder: Path, day: int, *arguments: str) -> list[TaskReport]:
@@ -30,3 +36,106 @@ def test_a_failed_import_is_one_remark_and_sinks_nothing_else(
         "Remark: embedding.py, line 1 fails (cannot import name 'ops' from "
         "'extensions' (unknown location))."
     ]
+
+
+def screen(day: int, reports: list[TaskReport]) -> list[str]:
+    """Return the lines that a learner reads of some tasks of Week 1."""
+    text = StringIO()
+    console = Console(file=text, highlight=False, soft_wrap=True)
+    print_report(console, select_days(1, day), reports)
+    return text.getvalue().splitlines()
+
+
+def solve(checkout: Checkout, *names: str) -> None:
+    """Put in our solution of some tasks' symbols."""
+    for change in plan_skip(checkout, names):
+        change.path.write_text(change.text)
+
+
+@pytest.mark.parametrize(
+    ("solved", "closing"),
+    [
+        (
+            "basics.softmax",
+            "softmax: right. Next: scaled_dot_product_attention_simple in "
+            "attention.py, then: pdm run test --week 1 --day 1 -- -k task_1",
+        ),
+        (
+            "attention.scaled_dot_product_attention_simple",
+            "Next: week 1, day 1, task 1, Softmax and scaled dot-product attention. "
+            "Fill in basics.py, then: pdm run test --week 1 --day 1 -- -k task_1",
+        ),
+    ],
+    ids=["the first part", "what calls the first part"],
+)
+def test_each_part_of_a_task_is_judged_as_soon_as_it_is_there(
+    checkout: Checkout, solved: str, closing: str
+) -> None:
+    solve(checkout, solved)
+
+    reports = graded(checkout.starter, 1, "-k", "task_1")
+
+    assert screen(1, reports)[-1] == closing
+
+
+def test_a_part_that_is_wrong_is_told_before_the_next_one_is_there(
+    checkout: Checkout,
+) -> None:
+    solve(checkout, "basics.softmax")
+    path = checkout.starter / "basics.py"
+    path.write_text(path.read_text().replace("wide - mx.max(", "wide + mx.max("))
+
+    (report,) = graded(checkout.starter, 1, "-k", "task_1")
+
+    assert report.status == "wrong"
+    assert report.failures[0].message.startswith("softmax(")
+
+
+def test_a_broken_file_comes_first_whatever_waits(checkout: Checkout) -> None:
+    """Day 3 is not done, either, and the learner is told the line all the same."""
+    path = checkout.starter / "qwen2_week1.py"
+    path.write_text(path.read_text() + "\n\ndef oh():\nno\n")
+    num_lines = len(path.read_text().splitlines())
+
+    lines = screen(5, graded(checkout.starter, 5))
+
+    told = [line for line in lines if "IndentationError" in line]
+    assert told == [
+        "qwen2_week1.py cannot be imported: IndentationError: expected an "
+        f"indented block after function definition on line {num_lines - 1} "
+        f"(qwen2_week1.py, line {num_lines})"
+    ]
+    assert [line for line in lines if line.startswith("First comes")] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "class RMSNorm:",
+            "class RmsNorm:",
+            "layer_norm.py has no RMSNorm; did you mean 'RmsNorm'?",
+        ),
+        ("class RMSNorm:", "class Other:", "layer_norm.py has no RMSNorm"),
+    ],
+)
+def test_a_misspelt_name_is_told(
+    checkout: Checkout, old: str, new: str, said: str
+) -> None:
+    text = (checkout.reference / "layer_norm.py").read_text()
+    (checkout.starter / "layer_norm.py").write_text(text.replace(old, new))
+
+    lines = screen(4, graded(checkout.starter, 4, "-k", "task_1"))
+
+    assert lines[1] == f"  task 1  RMSNorm  not started  {said}"
+
+
+def test_a_file_that_is_not_there_is_told(checkout: Checkout) -> None:
+    """That is how solutions for Qwen3 call theirs."""
+    path = checkout.starter / "qwen2_week1.py"
+    path.rename(path.with_name("qwen3_week1.py"))
+
+    lines = screen(5, graded(checkout.starter, 5, "-k", "task_1"))
+
+    said = "there is no qwen2_week1.py; did you mean 'qwen3_week1.py'?"
+    assert lines[1].endswith(f"  not started  {said}")

@@ -100,17 +100,6 @@ def test_a_task_that_is_all_stubs_is_not_started(task: Task) -> None:
     assert report.status == NOT_STARTED
 
 
-def test_a_task_ends_where_it_meets_its_own_stub(checkout: Checkout) -> None:
-    """SiLU is there, so its tests run; the MLP is not, so one test is enough."""
-    shutil.copy(checkout.reference / "basics.py", checkout.starter)
-
-    results = session.grade(select_days(1, 4), str(checkout.starter), tasks=[MLP])
-
-    statuses = [one.status for one in results.tests.values()]
-    assert statuses.count(NOT_STARTED) == 1
-    assert len(statuses) > 1
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.launch import Launch, start
-from tiny_llm_course.grading.not_begun import results_of, split
+from tiny_llm_course.grading.not_begun import broken, results_of, split
 from tiny_llm_course.grading.remarks import library_calls
 from tiny_llm_course.grading.results import Results
 from tiny_llm_course.grading.standing import (
@@ -18,6 +18,7 @@ from tiny_llm_course.grading.standing import (
 )
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task, select_days
+from tiny_llm_course.workbook.lookup import absence
 
 
 def assess(
@@ -73,9 +74,11 @@ def assess_tasks(
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
-    """Run the tests of some tasks of any days, but of those that are all stubs."""
-    begun, not_begun = split(tasks, load_solution(solution).folder)
-    results = results_of(not_begun)
+    """Run the tests of some tasks of any days, unless the files tell what they say."""
+    folder = load_solution(solution).folder
+    begun, not_begun = split(tasks, folder)
+    results = results_of(not_begun).joined_with(broken(begun, folder))
+    begun = [task for task in begun if str(task.address) not in results.tests]
     if not begun:
         return results
     addresses = {(task.address.week, task.address.day) for task in begun}
@@ -99,9 +102,15 @@ def _with_remarks(
         say("report.failed_import", **asdict(one)) for one in results.failed_imports
     ]
     return [
-        replace(report, remarks=tuple(remarks))
+        replace(report, remarks=tuple(remarks), absent=_absent(report.task, folder))
         for report, remarks in zip(reports, found, strict=True)
     ]
+
+
+def _absent(task: Task, folder: Path) -> tuple[str, ...]:
+    """Say of each part of a task in Python whether it is missing."""
+    found = (absence(folder, symbol) for symbol in task.symbols)
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _library_calls(report: TaskReport, folder: Path) -> list[str]:

@@ -8,14 +8,22 @@ from rich.text import Text
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.standing import DONE, SKIPPED, WAITS, WRONG, TaskReport
-from tiny_llm_course.syllabus import Day, Task, weeks
+from tiny_llm_course.grading.standing import (
+    BEGUN,
+    DONE,
+    SKIPPED,
+    WAITS,
+    WRONG,
+    TaskReport,
+)
+from tiny_llm_course.syllabus import Day, Task, file_of, name_of, weeks
 
 _STYLES = {
     DONE: "green",
     SKIPPED: "cyan",
     WRONG: "bold red",
     NOT_STARTED: "yellow",
+    BEGUN: "yellow",
     WAITS: "yellow",
 }
 
@@ -37,11 +45,10 @@ def print_report(
             console.print(Text(title, style="bold"))
         for report in own:
             console.print(_task_line(report, width))
-    for report in reports:
-        if report.status == WRONG:
-            console.print()
-            for line in _details(report):
-                console.print(line)
+    for report in _to_explain(reports):
+        console.print()
+        for line in _details(report):
+            console.print(line)
     for remark in [remark for report in reports for remark in report.remarks]:
         console.print()
         console.print(Text(remark))
@@ -49,6 +56,17 @@ def print_report(
     if closing:
         console.print()
         console.print(Text(closing))
+
+
+def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
+    """Yield what is wrong, a broken file first, and that only once."""
+    wrong = [report for report in reports if report.status == WRONG]
+    told = set[str]()
+    for report in sorted(wrong, key=lambda one: not one.is_broken):
+        message = report.failures[0].message
+        if not (report.is_broken and message in told):
+            yield report
+        told.add(message)
 
 
 def _task_line(report: TaskReport, width: int) -> Text:
@@ -62,7 +80,10 @@ def _task_line(report: TaskReport, width: int) -> Text:
     if report.status == WAITS and report.waits_for:
         names = {"address": report.waits_for.address, "title": report.waits_for.title}
         line.append(say("report.waits", **names))
-    elif report.status != NOT_STARTED:
+    elif report.status in {NOT_STARTED, BEGUN}:
+        for absent in report.absent[:1]:
+            line.append(say("report.absent", absent=absent))
+    else:
         total = len(report.results)
         passed = total - len(report.failures)
         line.append(say("report.counts", passed=passed, total=total))
@@ -108,8 +129,10 @@ def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     if not waiting:
         return _all_done(days, reports)
     first = waiting[0]
-    if first.status == WRONG:
+    if first.status == WRONG or any(report.is_broken for report in reports):
         return ""
+    if first.status == BEGUN:
+        return _go_on(first)
     return _mend(first.waits_for) if first.waits_for else _next(first.task)
 
 
@@ -117,6 +140,19 @@ def _mend(task: Task) -> str:
     """Point to the task that stands in the way."""
     names = {"address": task.address, "title": task.title}
     return say("report.first", **names, command=task.test_command)
+
+
+def _go_on(report: TaskReport) -> str:
+    """Say which parts of a task are right, and which one is next."""
+    task, right = report.task, report.right_parts
+    part = next(one for one in task.parts if one not in right)
+    return say(
+        "report.right",
+        right=", ".join(map(name_of, right)),
+        name=name_of(part),
+        file=file_of(part),
+        command=task.test_command,
+    )
 
 
 def _next(task: Task) -> str:

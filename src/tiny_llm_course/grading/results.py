@@ -9,6 +9,8 @@ from tiny_llm_course.intake import FailedImport
 PASSED = "passed"
 WRONG = "wrong"
 NOT_STARTED = "not started"
+BROKEN = "broken"
+"""A file cannot be imported, or the kernels cannot be compiled."""
 CRASHED = "crashed"
 """The test took the interpreter with it, or did not end."""
 
@@ -20,14 +22,16 @@ class Result:
     Attributes:
         task: The address of the task, as text.
         test: The node id of the test.
-        status: One of the four above, or empty while the test runs.
+        status: One of the five above, or empty while the test runs.
         message: What its author reads, if it did not pass.
+        symbols: The public names that it calls.
     """
 
     task: str
     test: str
     status: str = ""
     message: str = ""
+    symbols: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,5 +90,6 @@ def read(path: Path) -> Results:
         elif "line" in entry:
             found.failed_imports.append(FailedImport(**entry))
         else:
+            entry["symbols"] = tuple(entry["symbols"])
             found.tests[entry["test"]] = Result(**entry)
     return found

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.errors import CourseError
+from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel, tasks, tasks_of
 from tiny_llm_course.workbook import kernels
@@ -69,6 +69,23 @@ def is_stub_in(folder: Path, symbol: str) -> bool:
     found = source.definition(name)
     is_idle = found is not None and does_nothing(found.node)
     return is_idle or _is_missing(source, name)
+
+
+def absence(folder: Path, symbol: str) -> str:
+    """Say that the file or the name of a symbol is not there, and what is like it.
+
+    Nothing is said of a file that is not Python.
+    """
+    file, name = symbol.split(".")
+    path = folder / f"{file}.py"
+    if not path.exists():
+        close = nearest(path.name, sorted(one.name for one in folder.glob("*.py")))
+        return say("report.no_file", file=path.name, close=close)
+    source = parsed(path)
+    if source is None or name in source.names:
+        return ""
+    close = nearest(name, sorted(source.names))
+    return say("report.no_name", file=path.name, name=name, close=close)
 
 
 def _is_missing(source: Source, name: str) -> bool:
