@@ -112,6 +112,34 @@ def test_a_broken_file_comes_first_whatever_waits(checkout: Checkout) -> None:
     ("old", "new", "said"),
     [
         (
+            'weight: Float[mx.array, " D"], eps: float = 1e-5',
+            "eps, weight",
+            "  `RMSNorm.__init__` takes (dim, eps, weight), and is called as "
+            "(dim, weight, eps=1e-05).",
+        ),
+        (
+            "def __call__",
+            "def forward",
+            "  `RMSNorm` has no `__call__`; did you mean 'forward'?",
+        ),
+    ],
+)
+def test_another_interface_is_told_and_no_mistake(
+    checkout: Checkout, old: str, new: str, said: str
+) -> None:
+    text = (checkout.reference / "layer_norm.py").read_text()
+    assert old in text
+    (checkout.starter / "layer_norm.py").write_text(text.replace(old, new))
+
+    lines = screen(4, graded(checkout.starter, 4, "-k", "task_1"))
+
+    assert lines[lines.index("What happened:") + 1] == said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
             "class RMSNorm:",
             "class RmsNorm:",
             "layer_norm.py has no RMSNorm; did you mean 'RmsNorm'?",

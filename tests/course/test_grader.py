@@ -82,6 +82,19 @@ def test_an_answer_of_another_kind_is_wrong(
     assert str(verdict.value) == f"silu(float32[2, 3])\n  {complaint}"
 
 
+def test_a_text_that_is_not_returned_is_told(with_files: Callable[..., Grader]) -> None:
+    """A loop that prints, and forgets the rest."""
+    code = "def simple_generate(prompt):\n    print(prompt)"
+    call = Call("generate.simple_generate", ("Once",))
+
+    with pytest.raises(WrongError) as verdict:
+        with_files(generate=code).assert_equal(call, "upon a time")
+
+    assert str(verdict.value).splitlines()[1] == (
+        "  returned nothing; expected 'upon a time': end it with `return`"
+    )
+
+
 @pytest.mark.parametrize(
     ("wrong", "shown"),
     [

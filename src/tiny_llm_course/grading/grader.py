@@ -82,6 +82,9 @@ class Grader:
     def assert_equal(self, call: Call, expected: Any) -> None:  # noqa: ANN401
         """Fail unless `call` returns exactly `expected`."""
         got = self.run(call)
+        if got is None:
+            message = say("grading.nothing", call=call, expected=expected)
+            raise WrongError(message, TextEvidence(got))
         if got != expected:
             message = say("grading.not_equal", call=call, expected=expected, got=got)
             raise WrongError(message, TextEvidence(got))

@@ -21,6 +21,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.interface import difference
 from tiny_llm_course.grading.proof import append_score, score
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
@@ -36,6 +37,9 @@ DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """What came of every graded test of this run, by task."""
+
+INTERFACES = pytest.StashKey[dict[Address, str]]()
+"""What the first failing call of a task is told of its arguments, if they differ."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -70,6 +74,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start without outcomes."""
     config.stash[OUTCOMES] = {}
+    config.stash[INTERFACES] = {}
 
 
 @pytest.fixture(scope="session")
@@ -168,11 +173,22 @@ def pytest_pyfunc_call(
         return (yield)
     except VerdictError as error:
         verdict = error
+        if task and error.status == results.WRONG:
+            _look_at_interface(pyfuncitem, task)
         raise
     finally:
         if task:
             outcome = Outcome(_trial(pyfuncitem, task), verdict)
             pyfuncitem.config.stash[OUTCOMES].setdefault(task, []).append(outcome)
+
+
+def _look_at_interface(item: pytest.Function, task: Address) -> None:
+    """Note whether the call that failed takes other arguments than ours."""
+    grader = item.funcargs["grade"]
+    assert isinstance(grader, Grader)
+    told = difference(grader.calls[-1], grader.solution) if grader.calls else ""
+    if told:
+        item.config.stash[INTERFACES].setdefault(task, told)
 
 
 def _trial(item: pytest.Function, task: Address) -> Trial:
@@ -239,7 +255,11 @@ def pytest_terminal_summary(
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     """Name the known mistake behind each task that failed, or describe the failure."""
+    told = config.stash[INTERFACES]
     for task, outcomes in config.stash[OUTCOMES].items():
+        if task in told:
+            yield results.Explanation(str(task), [results.INTERFACE], [told[task]])
+            continue
         found = explain(outcomes, misconceptions(task))
         sentences = [one.says for one in found]
         if not found and (symptom := describe(outcomes)):

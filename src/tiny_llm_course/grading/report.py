@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.results import INTERFACE, NOT_STARTED
 from tiny_llm_course.grading.standing import (
     BEGUN,
     DONE,
@@ -108,6 +108,7 @@ def _chapter(report: TaskReport) -> str:
     """Return the command that opens the book where it explains the mistake."""
     names = report.explanation.names if report.explanation else ()
     named = names[0].replace("_", "-") if len(names) == 1 else None
+    named = None if named == INTERFACE else named
     return report.task.chapter_command(named)
 
 

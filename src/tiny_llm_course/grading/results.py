@@ -15,6 +15,10 @@ CRASHED = "crashed"
 """The test took the interpreter with it, or did not end."""
 
 
+INTERFACE = "interface"
+"""Stands for a mistake: a public name does not take what it is called with."""
+
+
 @dataclass(frozen=True)
 class Result:
     """One test of one task.
