@@ -138,7 +138,8 @@ class _File(SourceFileLoader):
             error = sys.exception()
             assert isinstance(error, ImportError)
             path = Path(self.path)
-            self._failed.append(FailedImport(path.name, line, str(error)))
+            if not tasks_of(symbol):  # a task says itself that it is missing
+                self._failed.append(FailedImport(path.name, line, str(error)))
             placeholders.append(Placeholder(_told(error, path, line, symbol)))
             vars(module).setdefault(name, placeholders[-1])
 

@@ -144,6 +144,11 @@ def test_another_interface_is_told_and_no_mistake(
             "class RmsNorm:",
             "layer_norm.py has no RMSNorm; did you mean 'RmsNorm'?",
         ),
+        (
+            "class RMSNorm:",
+            "class rmsnorm:",
+            "layer_norm.py has no RMSNorm; did you mean 'rmsnorm'?",
+        ),
         ("class RMSNorm:", "class Other:", "layer_norm.py has no RMSNorm"),
     ],
 )
@@ -156,6 +161,15 @@ def test_a_misspelt_name_is_told(
     lines = screen(4, graded(checkout.starter, 4, "-k", "task_1"))
 
     assert lines[1] == f"  task 1  RMSNorm  not started  {said}"
+
+
+def test_a_file_of_another_task_is_not_meant(checkout: Checkout) -> None:
+    """However much it looks like the one that is missing."""
+    (checkout.starter / "activations.py").unlink()
+
+    lines = screen(4, graded(checkout.starter, 4, "-k", "task_4"))
+
+    assert lines[1].endswith("  not started  there is no activations.py")
 
 
 def test_a_file_that_is_not_there_is_told(checkout: Checkout) -> None:

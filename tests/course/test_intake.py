@@ -110,6 +110,7 @@ def test_a_name_of_a_task_that_is_missing_is_not_started(
 
     with pytest.raises(Unsolved, match="week 1, day 1, task 1 is not started"):
         solution.get("attention.causal_mask")()
+    assert solution.failed_imports == []
 
 
 def test_a_name_that_the_course_gives_is_told_as_such(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Finding the definitions of a task in the learner's files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import is_kernel, tasks, tasks_of
+from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
 from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.editing import emptied
 from tiny_llm_course.workbook.source import (
@@ -79,13 +79,22 @@ def absence(folder: Path, symbol: str) -> str:
     file, name = symbol.split(".")
     path = folder / f"{file}.py"
     if not path.exists():
-        close = nearest(path.name, sorted(one.name for one in folder.glob("*.py")))
+        known = {file_of(one) for task in tasks() for one in task.symbols}
+        found = {one.name for one in folder.glob("*.py")} - known
+        close = _alike(path.name, found)
         return say("report.no_file", file=path.name, close=close)
     source = parsed(path)
     if source is None or name in source.names:
         return ""
-    close = nearest(name, sorted(source.names))
+    close = _alike(name, source.names - graded_names(path))
     return say("report.no_name", file=path.name, name=name, close=close)
+
+
+def _alike(name: str, others: Collection[str]) -> str:
+    """Suggest the one of other names that may be meant, whatever its capitals."""
+    by_letters = {one.lower(): one for one in sorted(others)}
+    exact = by_letters.get(name.lower())
+    return nearest(exact or name, [exact] if exact else sorted(others))
 
 
 def _is_missing(source: Source, name: str) -> bool:
