@@ -1,5 +1,6 @@
 """What a report says of a solution as a whole, graded like any other."""
 
+import re
 import shutil
 from io import StringIO
 from pathlib import Path
@@ -12,7 +13,8 @@ from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import select_days
-from tiny_llm_course.workbook.plans import plan_skip
+from tiny_llm_course.workbook.lookup import absence
+from tiny_llm_course.workbook.plans import plan_reset, plan_skip
 
 
 def graded(folder: Path, day: int, *arguments: str) -> list[TaskReport]:
@@ -76,6 +78,38 @@ def test_each_part_of_a_task_is_judged_as_soon_as_it_is_there(
     reports = graded(checkout.starter, 1, "-k", "task_1")
 
     assert screen(1, reports)[-1] == closing
+
+
+def test_an_optional_task_that_is_begun_goes_on(checkout: Checkout) -> None:
+    """It need not be finished, and who has begun it may want to."""
+    shutil.copy(checkout.reference / "transformer_block.py", checkout.starter)
+    for change in plan_reset(checkout, ["transformer_block.post_norm_block"]):
+        change.path.write_text(change.text)
+
+    (report,) = graded(checkout.starter, 4, "-k", "task_5")
+
+    lines = screen(4, [report])
+    assert re.search(r"\(optional\)  begun        \d+ of \d+ tests pass$", lines[1])
+    assert lines[-1].startswith(
+        "pre_norm_block: right. Next: post_norm_block in transformer_block.py, then: "
+    )
+    assert not report.is_open
+
+
+@pytest.mark.parametrize(
+    ("symbol", "said"),
+    [
+        (
+            "qwen2_week1.Qwen2MLP",
+            "qwen2_week1.py has no Qwen2MLP; did you mean 'Qwen3MLP'?",
+        ),
+        ("qwen2_week1.Qwen3MLP", ""),
+    ],
+)
+def test_a_name_as_in_qwen3_is_told(tmp_path: Path, symbol: str, said: str) -> None:
+    (tmp_path / "qwen2_week1.py").write_text("class Qwen3MLP:\n    x = 1\n")
+
+    assert absence(tmp_path, symbol) == said
 
 
 def test_a_part_that_is_wrong_is_told_before_the_next_one_is_there(

@@ -80,10 +80,9 @@ def _task_line(report: TaskReport, width: int) -> Text:
     if report.status == WAITS and report.waits_for:
         names = {"address": report.waits_for.address, "title": report.waits_for.title}
         line.append(say("report.waits", **names))
-    elif report.status in {NOT_STARTED, BEGUN}:
-        for absent in report.absent[:1]:
-            line.append(say("report.absent", absent=absent))
-    else:
+    elif report.status in {NOT_STARTED, BEGUN} and report.absent:
+        line.append(say("report.absent", absent=report.absent[0]))
+    elif report.status != NOT_STARTED:
         total = len(report.results)
         passed = total - len(report.failures)
         line.append(say("report.counts", passed=passed, total=total))
@@ -126,7 +125,7 @@ def _reason(report: TaskReport) -> str:
 
 def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     """Say what to do next, or that all is done. What is wrong has said it itself."""
-    waiting = [report for report in reports if report.is_open]
+    waiting = [one for one in reports if one.is_open or one.status == BEGUN]
     if not waiting:
         return _all_done(days, reports)
     first = waiting[0]
