@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.grading import assessment, not_begun, session
-from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.results import NOT_STARTED, WRONG, Result, Results
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, select_days, task_at, tasks
 
@@ -75,6 +75,27 @@ def test_kernels_that_came_without_their_sources_are_left_to_the_tests(
     folder = write(tmp_path / "theirs", "kernels.py", "x = 1\n")
 
     assert not_begun.split([KERNEL], folder) == ([KERNEL], [])
+
+
+def test_kernels_that_do_not_compile_are_told_whatever_they_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their tests build weights first, which is a task of an earlier day."""
+    problem = "kernels/matvec.h:23:5: error: 'o' was not declared\n   23 |   o\n"
+    monkeypatch.setattr(not_begun, "problem_of", lambda _: problem)
+    stub = task_at("week 2, day 3, task 3").not_started()
+    waiting = {"test": Result(str(KERNEL.address), "test", NOT_STARTED, stub)}
+
+    told = not_begun.not_compiled([KERNEL, MLP], tmp_path)
+
+    day = select_days(2, 4)
+    (report,) = assessment.standings(day, Results(waiting, {}).joined_with(told))
+    assert report.status == WRONG
+    assert "kernels/matvec.h:23:5: error" in report.failures[0].message
+
+
+def test_kernels_that_compile_say_nothing(tmp_path: Path) -> None:
+    assert not_begun.not_compiled([KERNEL], tmp_path).tests == {}
 
 
 def test_a_day_of_stubs_is_answered_without_pytest(

@@ -8,7 +8,7 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.launch import Launch, start
-from tiny_llm_course.grading.not_begun import broken, results_of, split
+from tiny_llm_course.grading.not_begun import broken, not_compiled, results_of, split
 from tiny_llm_course.grading.remarks import library_calls
 from tiny_llm_course.grading.results import Results
 from tiny_llm_course.grading.standing import (
@@ -86,7 +86,7 @@ def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Result
         day for day in select_days(None, None) if (day.week, day.number) in addresses
     ]
     graded = session.grade(days, solution, tasks=begun, launch=launch)
-    return results.joined_with(graded)
+    return results.joined_with(graded).joined_with(not_compiled(begun, folder))
 
 
 def _with_remarks(

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tiny_llm_course import solution
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.extension.building import problem_of
+from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.extension.sources import sources_of
 from tiny_llm_course.grading.results import BROKEN, NOT_STARTED, Result, Results
 from tiny_llm_course.syllabus import Task, tasks_of
@@ -36,6 +39,21 @@ def broken(tasks: Sequence[Task], folder: Path) -> Results:
             found[address] = Result(address, address, BROKEN, complaint)
             break
     return Results(found, {})
+
+
+def not_compiled(tasks: Sequence[Task], folder: Path) -> Results:
+    """Say of each task with kernels why these do not compile, if they do not.
+
+    Its tests may wait for another task before they come to call a kernel.
+    """
+    problem = problem_of(folder)
+    message = say("grading.not_compiled", error=first_error(problem))
+    found = [
+        Result(str(task.address), f"{task.address}: compiled", BROKEN, message)
+        for task in tasks
+        if task.kernels and problem
+    ]
+    return Results({one.test: one for one in found}, {})
 
 
 def _complaint(folder: Path, symbol: str) -> str:
