@@ -257,10 +257,8 @@ def _own_symbol(node: ast.Import | ast.ImportFrom, name: str, path: Path) -> str
     if isinstance(node, ast.Import) or node.module is None:
         return ""
     package, _, file = node.module.rpartition(".")
-    is_own = package in {"tiny_llm", path.parent.name} or (node.level, package) == (
-        1,
-        "",
-    )
+    is_beside = node.level == 1 and not package
+    is_own = is_beside or package in {"tiny_llm", path.parent.name}
     return f"{file}.{name}" if is_own else ""
 
 
@@ -269,7 +267,8 @@ def _with_todo(
 ) -> Function | ast.ClassDef:
     """Let a definition whose body does nothing say that it is not started.
 
-    Of a class these are the methods that do something in ours.
+    Of a class these are the methods that do something in ours. Who keeps all in
+    attributes of the class may have nothing to do in `__init__`.
     """
     call = ast.parse(f"{_TODO}({address!r})").body
     if isinstance(node, Function):
@@ -280,7 +279,8 @@ def _with_todo(
             node.body += made
         written = _definitions(REFERENCE / path.name).get(node.name, frozenset())
         methods = [one for one in node.body if isinstance(one, Function)]
-        idle = [one for one in methods if one.name in written and does_nothing(one)]
+        judged = [one for one in methods if one.name in written - {"__init__"}]
+        idle = [one for one in judged if does_nothing(one)]
     for one in idle:
         one.body = call
     return ast.fix_missing_locations(node)

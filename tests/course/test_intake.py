@@ -203,6 +203,7 @@ def test_a_method_that_does_nothing_is_not_started(tmp_path: Path) -> None:
     "text",
     [
         "import abc\nclass RMSNorm(abc.ABC): pass",
+        "class RMSNorm:\n  eps = 0\n  def __init__(self): pass",
         "def RMSNorm(): return 0",
         "def RMSNorm(): x = None",
         "def helper(): pass\ndef RMSNorm(): return helper()",
