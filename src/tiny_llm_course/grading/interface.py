@@ -129,7 +129,7 @@ def _uses(
 def _parameters(function: Any) -> Parameters:  # noqa: ANN401 - a function or class
     """Return what a function takes, but for `self`. Nothing if it does not say."""
     try:
-        found = dict(inspect.signature(function).parameters)
+        found = dict(inspect.signature(function, follow_wrapped=False).parameters)
     except (TypeError, ValueError):
         return {}
     found.pop("self", None)

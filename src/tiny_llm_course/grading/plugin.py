@@ -10,7 +10,7 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.interface import difference
@@ -27,7 +28,7 @@ from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution
-from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
@@ -38,8 +39,8 @@ DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """What came of every graded test of this run, by task."""
 
-INTERFACES = pytest.StashKey[dict[Address, str]]()
-"""What the first failing call of a task is told of its arguments, if they differ."""
+INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
+"""The first failing call of a task whose arguments differ, and how they do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -186,9 +187,9 @@ def _look_at_interface(item: pytest.Function, task: Address) -> None:
     """Note whether the call that failed takes other arguments than ours."""
     grader = item.funcargs["grade"]
     assert isinstance(grader, Grader)
-    told = difference(grader.calls[-1], grader.solution) if grader.calls else ""
-    if told:
-        item.config.stash[INTERFACES].setdefault(task, told)
+    for call in grader.calls[-1:]:
+        if told := difference(call, grader.solution):
+            item.config.stash[INTERFACES].setdefault(task, (call, told))
 
 
 def _trial(item: pytest.Function, task: Address) -> Trial:
@@ -255,15 +256,23 @@ def pytest_terminal_summary(
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     """Name the known mistake behind each task that failed, or describe the failure."""
-    told = config.stash[INTERFACES]
     for task, outcomes in config.stash[OUTCOMES].items():
-        if task in told:
-            yield results.Explanation(str(task), [results.INTERFACE], [told[task]])
-            continue
         found = explain(outcomes, misconceptions(task))
+        if told := _interface(config, task, found):
+            yield results.Explanation(str(task), [results.INTERFACE], [told])
+            continue
         sentences = [one.says for one in found]
         if not found and (symptom := describe(outcomes)):
             sentences = [symptom]
         if sentences:
             names = [one.name for one in found]
             yield results.Explanation(str(task), names, sentences)
+
+
+def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:
+    """Say which argument of a task differs, unless a mistake that is found is that."""
+    if task not in config.stash[INTERFACES]:
+        return ""
+    call, told = config.stash[INTERFACES][task]
+    is_known = any(difference(call, one.as_solution()) for one in found)
+    return "" if is_known else told
