@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tiny_llm_course.grading import session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.results import PASSED, Result, Results
 from tiny_llm_course.grading.standing import TaskReport
+from tiny_llm_course.intake import FailedImport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import select_days
 from tiny_llm_course.workbook.lookup import absence
@@ -30,7 +33,6 @@ def test_a_failed_import_is_one_remark_and_sinks_nothing_else(
     shutil.copy(checkout.reference / "basics.py", checkout.starter)
     path = checkout.starter / "embedding.py"
     path.write_text("from extensions import ops\n" + path.read_text())
-
     (report,) = graded(checkout.starter, 5, "-k", "task_2")
 
     assert report.status == "done"
@@ -38,6 +40,21 @@ def test_a_failed_import_is_one_remark_and_sinks_nothing_else(
         "Remark: embedding.py, line 1 fails (cannot import name 'ops' from "
         "'extensions' (unknown location))."
     ]
+
+
+def test_an_import_that_failed_in_two_processes_is_one_remark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash the other tests run in a new one, which imports all again."""
+    address = "week 1, day 1, task 1"
+    passed = Result(address, "a test", PASSED)
+    failed = FailedImport("attention.py", 3, "No module named 'ops'")
+    found = Results({passed.test: passed}, {}, [failed, failed])
+    monkeypatch.setattr(session, "grade", lambda *_, **__: found)
+
+    (report,) = assess(select_days(1, 1), "ref", ["-k", "task_1"])
+
+    assert len(report.remarks) == 1
 
 
 def screen(day: int, reports: list[TaskReport]) -> list[str]:

@@ -99,7 +99,8 @@ def _with_remarks(
     """
     found = [_library_calls(report, folder) for report in reports]
     found[0][:0] = [
-        say("report.failed_import", **asdict(one)) for one in results.failed_imports
+        say("report.failed_import", **asdict(one))
+        for one in dict.fromkeys(results.failed_imports)
     ]
     return [
         replace(report, remarks=tuple(remarks), absent=_absent(report.task, folder))

@@ -72,7 +72,7 @@ class Results:
         return Results(
             self.tests | other.tests,
             self.explanations | other.explanations,
-            list(dict.fromkeys(self.failed_imports + other.failed_imports)),
+            self.failed_imports + other.failed_imports,
         )
 
 
