@@ -8,18 +8,24 @@ from pathlib import Path
 
 from tiny_llm_course.grading.assessment import tasks_asked_for
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.standing import DONE, WAITS, WRONG, TaskReport
+from tiny_llm_course.grading.standing import (
+    BEGUN,
+    DONE,
+    SKIPPED,
+    WAITS,
+    WRONG,
+    TaskReport,
+)
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Task, tasks
 from tiny_llm_course.workbook import fingerprints
 from tiny_llm_course.workbook.lookup import is_untouched
 from tiny_llm_course.workbook.saving import keep, write_whole
 
-SKIPPED = "skipped"
 CHANGED = "changed"
 """The code, the tests or the grader are not those of the last verdict."""
 
-VERDICTS = {DONE, WRONG, WAITS, NOT_STARTED, SKIPPED}
+VERDICTS = {DONE, WRONG, WAITS, NOT_STARTED, BEGUN, SKIPPED}
 CLOSED = {DONE, SKIPPED}
 """What is neither to be done nor to be graded."""
 

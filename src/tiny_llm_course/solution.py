@@ -13,7 +13,14 @@ from typing import Any
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
-from tiny_llm_course.syllabus import file_of, tasks, tasks_of
+from tiny_llm_course.intake import (
+    FailedImport,
+    OursImportedError,
+    finder,
+    not_written,
+)
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.syllabus import file_of, tasks
 from tiny_llm_course.unsolved import Unsolved
 
 OUR_PACKAGES = {"tiny_llm": "tiny_llm", "ref": "tiny_llm_ref"}
@@ -39,7 +46,10 @@ class Solution:
     def __init__(self, folder: Path, package: str) -> None:
         self.folder = folder
         self.package = package
+        self.failed_imports: list[FailedImport] = []
         _withdraw({package})
+        if folder != REFERENCE:
+            sys.path_importer_cache[str(folder)] = finder(folder, self.failed_imports)
         sys.modules[package] = _bare_package(package, folder)
 
     def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
@@ -51,10 +61,10 @@ class Solution:
         """
         file, name = symbol.split(".")
         if not (self.folder / f"{file}.py").exists():
-            raise Unsolved(_not_started("grading.no_file", symbol))
+            raise Unsolved(not_written(self.folder, symbol))
         module = self._import(file)
         if not hasattr(module, name):
-            raise Unsolved(_not_started("grading.no_name", symbol))
+            raise Unsolved(not_written(self.folder, symbol))
         return getattr(module, name)
 
     def _import(self, file: str) -> types.ModuleType:
@@ -66,12 +76,10 @@ class Solution:
                 return importlib.import_module(f"{self.package}.{file}")
         except Unsolved:
             raise
+        except OursImportedError as error:
+            raise BrokenFileError(str(error)) from error
         except (Exception, SystemExit) as error:
-            said = error.msg if isinstance(error, SyntaxError) else error
-            where = _own_line(error, self.folder)
-            names = {"file": file, "error": f"{type(error).__name__}: {said}"}
-            message = say("grading.broken_file", **names, where=where)
-            raise BrokenFileError(message) from error
+            raise BrokenFileError(broken(file, error, self.folder)) from error
 
     @property
     def _other_names(self) -> set[str]:
@@ -98,6 +106,19 @@ def load_solution(name: str) -> Solution:
             f"{folder} with none of them"
         )
     return Solution(folder, _package_name(folder))
+
+
+def broken(file: str, error: BaseException, folder: Path) -> str:
+    """Say that a file cannot be imported, and at which line.
+
+    Args:
+        file: Its name, without `.py`.
+        error: What importing it raised.
+        folder: The solution.
+    """
+    said = error.msg if isinstance(error, SyntaxError) else error
+    names = {"file": file, "error": f"{type(error).__name__}: {said}"}
+    return say("grading.broken_file", **names, where=_own_line(error, folder))
 
 
 def _find_folder(name: str) -> Path:
@@ -164,17 +185,6 @@ def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
     """Take packages and what is in them off the list of imported modules."""
     listed = [name for name in sys.modules if name.split(".")[0] in packages]
     return {name: sys.modules.pop(name) for name in listed}
-
-
-def _not_started(reason: str, symbol: str) -> str:
-    """Say which task `symbol` belongs to, and why it counts as not started.
-
-    What the course gives, such as `quantize.dequantize_linear`, belongs to no task.
-    """
-    owners = tasks_of(symbol)
-    not_started = owners[0].not_started() if owners else symbol
-    file, name = symbol.split(".")
-    return say(reason, not_started=not_started, file=file, name=name)
 
 
 def _own_line(error: BaseException, folder: Path) -> str:

@@ -68,7 +68,7 @@ def test_a_right_answer_is_accepted(with_silu: Write, dtype: mx.Dtype) -> None:
         (f"{RIGHT}[None]", "expected shape (2, 3), got (1, 2, 3)"),
         ("return x.astype(mx.float16)", "expected dtype float32, got float16"),
         ("return x > 0", "expected dtype float32, got bool"),
-        ("pass", "expected an mx.array, got NoneType"),
+        ("x + 1", "expected an mx.array, got NoneType"),
         ("return np.array(x)", "expected an mx.array, got ndarray"),
         ("return [x, x]", "expected an mx.array, got list"),
     ],
@@ -80,6 +80,19 @@ def test_an_answer_of_another_kind_is_wrong(
         assert_silu(with_silu(body))
 
     assert str(verdict.value) == f"silu(float32[2, 3])\n  {complaint}"
+
+
+def test_a_text_that_is_not_returned_is_told(with_files: Callable[..., Grader]) -> None:
+    """A loop that prints, and forgets the rest."""
+    code = "def simple_generate(prompt):\n    print(prompt)"
+    call = Call("generate.simple_generate", ("Once",))
+
+    with pytest.raises(WrongError) as verdict:
+        with_files(generate=code).assert_equal(call, "upon a time")
+
+    assert str(verdict.value).splitlines()[1] == (
+        "  returned nothing; expected 'upon a time': end it with `return`"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,10 +219,12 @@ def test_a_file_that_cannot_be_imported_is_told(with_silu: Write) -> None:
         "from tiny_llm_course import todo\n    todo('week 1, day 4, task 2')",
         "raise NotImplementedError",
         "raise NotImplementedError('later')",
+        "pass",
+        "return None",
     ],
 )
 def test_a_stub_is_not_started(with_silu: Write, body: str) -> None:
-    """Ours, and what Python has for the purpose."""
+    """Ours, what Python has for the purpose, and a body that does nothing."""
     with pytest.raises(NotStartedError) as verdict:
         assert_silu(with_silu(body))
 

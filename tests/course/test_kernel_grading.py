@@ -15,10 +15,10 @@ import pytest
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.launch import Launched, start
 from tiny_llm_course.grading.results import (
+    BROKEN,
     CRASHED,
     NOT_STARTED,
     PASSED,
-    WRONG,
     Results,
 )
 from tiny_llm_course.machine.system import find_compiler
@@ -150,7 +150,7 @@ def test_a_compile_error_is_the_verdict_on_what_calls_a_kernel(
     results = graded("return 1 ", 0)
 
     ((status, message),) = outcomes(results, task=3)
-    assert status == WRONG
+    assert status == BROKEN
     head, error, *code = message.splitlines()
     assert head == "the kernels do not compile; all errors: pdm run build-ext"
     assert error.startswith("extensions/kernels/matvec.h:")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.grading import assessment, not_begun, session
-from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.grading.results import NOT_STARTED, WRONG, Result, Results
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, select_days, task_at, tasks
 
@@ -33,7 +33,7 @@ def test_every_task_of_the_reference_is_begun(checkout: Checkout) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["class RMSNorm: ...\n", "def broken(:\n", "from .mine import RMSNorm\n"],
+    ["class RMSNorm: x = 1\n", "def broken(:\n", "from .mine import RMSNorm\n"],
     ids=["an attempt", "not Python", "from elsewhere"],
 )
 def test_what_may_be_an_attempt_is_left_to_the_tests(tmp_path: Path, text: str) -> None:
@@ -46,6 +46,20 @@ def test_half_a_task_is_begun(checkout: Checkout) -> None:
     shutil.copy(checkout.reference / "basics.py", checkout.starter)
 
     assert not_begun.split([MLP], checkout.starter) == ([MLP], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class RMSNorm: ...\n",
+        "class RMSNorm:\n    def __call__(self, x):\n        pass  # soon\n",
+        "def RMSNorm():\n    return None\n",
+    ],
+)
+def test_what_does_nothing_is_not_begun(tmp_path: Path, text: str) -> None:
+    folder = write(tmp_path / "theirs", "layer_norm.py", text)
+
+    assert not_begun.split([RMS_NORM], folder) == ([], [RMS_NORM])
 
 
 @pytest.mark.parametrize("file", ["other.py", "layer_norm.py"])
@@ -61,6 +75,27 @@ def test_kernels_that_came_without_their_sources_are_left_to_the_tests(
     folder = write(tmp_path / "theirs", "kernels.py", "x = 1\n")
 
     assert not_begun.split([KERNEL], folder) == ([KERNEL], [])
+
+
+def test_kernels_that_do_not_compile_are_told_whatever_they_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their tests build weights first, which is a task of an earlier day."""
+    problem = "kernels/matvec.h:23:5: error: 'o' was not declared\n   23 |   o\n"
+    monkeypatch.setattr(not_begun, "problem_of", lambda _: problem)
+    stub = task_at("week 2, day 3, task 3").not_started()
+    waiting = {"test": Result(str(KERNEL.address), "test", NOT_STARTED, stub)}
+
+    told = not_begun.not_compiled([KERNEL, MLP], tmp_path)
+
+    day = select_days(2, 4)
+    (report,) = assessment.standings(day, Results(waiting, {}).joined_with(told))
+    assert report.status == WRONG
+    assert "kernels/matvec.h:23:5: error" in report.failures[0].message
+
+
+def test_kernels_that_compile_say_nothing(tmp_path: Path) -> None:
+    assert not_begun.not_compiled([KERNEL], tmp_path).tests == {}
 
 
 def test_a_day_of_stubs_is_answered_without_pytest(
@@ -84,17 +119,6 @@ def test_a_task_that_is_all_stubs_is_not_started(task: Task) -> None:
     (report,) = assessment.standings(day, not_begun.results_of([task]))
 
     assert report.status == NOT_STARTED
-
-
-def test_a_task_ends_where_it_meets_its_own_stub(checkout: Checkout) -> None:
-    """SiLU is there, so its tests run; the MLP is not, so one test is enough."""
-    shutil.copy(checkout.reference / "basics.py", checkout.starter)
-
-    results = session.grade(select_days(1, 4), str(checkout.starter), tasks=[MLP])
-
-    statuses = [one.status for one in results.tests.values()]
-    assert statuses.count(NOT_STARTED) == 1
-    assert len(statuses) > 1
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,15 @@ def test_a_symbol_of_several_tasks_skips_them_all(pdm_run: Run) -> None:
     assert set(marks(pdm_run("progress --week 1 --day 7")).values()) == {"skipped"}
 
 
+def test_a_day_leaves_the_tasks_of_other_days_alone(pdm_run: Run) -> None:
+    """Day 5 comes back to `quantized_linear`, which Day 3 has written."""
+    result = pdm_run("skip --week 2 --day 3")
+
+    marked = re.findall(r"skipped: (week \d, day \d)", result.stdout)
+    assert set(marked) == {"week 2, day 3"}
+    assert "skipped" not in marks(pdm_run("progress --week 2 --day 5")).values()
+
+
 @pytest.mark.parametrize("status", ["passed", WRONG, NOT_STARTED])
 def test_a_test_run_does_not_turn_it_into_done(
     pdm_run: Run, graded: Graded, status: str

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 
 from tiny_llm_course.grading import exports
 from tiny_llm_course.grading.results import (
+    BROKEN,
     NOT_STARTED,
     PASSED,
     WRONG,
@@ -13,8 +14,8 @@ from tiny_llm_course.grading.results import (
     Result,
     Results,
 )
-from tiny_llm_course.grading.standing import standings, unknown_foundations
-from tiny_llm_course.syllabus import select_days
+from tiny_llm_course.grading.standing import TaskReport, standings, unknown_foundations
+from tiny_llm_course.syllabus import select_days, task_at
 
 DAY_4, DAY_5 = select_days(1, 4), select_days(1, 5)
 
@@ -48,6 +49,46 @@ def test_task_is_not_started_when_its_own_stub_is_there() -> None:
     results = _results((NORM, NOT_STARTED, f"{NORM} is not started"))
 
     assert standings(DAY_4, results)[0].status == "not started"
+
+
+def test_a_task_of_which_a_part_is_right_is_begun() -> None:
+    """In Python, and in C++, which Python calls by another name."""
+    task = task_at("week 2, day 4, task 1")
+    address = str(task.address)
+    found = (
+        Result(address, "a", PASSED, symbols=("kernels.matvec_naive",)),
+        Result(
+            address,
+            "b",
+            NOT_STARTED,
+            task.not_started(),
+            ("kernels.matvec_blocked",),
+        ),
+    )
+
+    report = TaskReport(task, found)
+
+    assert report.status == "begun"
+    assert report.right_parts == ["matvec.h:matvec_naive"]
+
+
+def test_a_part_that_is_wrong_is_not_covered_by_a_stub() -> None:
+    stub = f"{MLP} is not started"
+    results = _results((MLP, NOT_STARTED, stub), (MLP, WRONG, "off"))
+
+    (report,) = standings(DAY_4, results)
+
+    assert report.status == "wrong"
+    assert report.failures[0].message == "off"
+
+
+def test_what_cannot_be_imported_waits_for_nothing() -> None:
+    results = _results((NORM, WRONG, "off"), (BLOCK, BROKEN, "no Python"))
+
+    (report,) = standings(DAY_5, results)
+
+    assert report.status == "wrong"
+    assert unknown_foundations([report]) == []
 
 
 def test_task_waits_for_the_stub_of_another_task() -> None:

@@ -3,18 +3,22 @@
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from click.testing import Result as Ran
 
 from tiny_llm_course.commands import test as test_command
+from tiny_llm_course.commands.passed_on import OF_PYTEST
 from tiny_llm_course.grading.results import NOT_STARTED, PASSED, WRONG, Result
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import ROOT, STARTER
 from tiny_llm_course.syllabus import Day, select_days, weeks
+
+Run = Callable[[str], Ran]
 
 CONTENTS = "there is " + ", ".join(
     f"week {week.number} (days 1 to {len(week.days)})" for week in weeks()
@@ -64,6 +68,13 @@ def reports(days: Sequence[Day], status: str) -> list[TaskReport]:
         ("--week 1 --day 4 --", (1, 4), []),
         ("--week=1 --day=4 -x -k silu", (1, 4), ["-x", "-k", "silu"]),
         ("-k silu --week 1", (1, None), ["-k", "silu"]),
+        ("--week 1 --day 4 --task 1", (1, 4), ["-k", "task_1"]),
+        (
+            "--week 1 --day 4 --task 1 -x -k a",
+            (1, 4),
+            ["-k", "task_1 and (a)", "-x"],
+        ),
+        ("--day 4 --week 1 -- --weak 1", (1, 4), ["--weak", "1"]),
         ("-- --durations=3 -k silu", (None, None), ["--durations=3", "-k", "silu"]),
     ],
 )
@@ -104,6 +115,25 @@ def test_the_exit_code_tells_whether_all_is_done(
     assert result.exit_code == exit_code
 
 
+def test_a_skipped_task_is_not_called_done(
+    pdm_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tests pass because of the course's code."""
+    pdm_run("skip --week 1 --day 4 --task 1")
+    day = select_days(1, 4)
+    norm = [report for report in reports(day, PASSED) if report.task.address.task == 1]
+    monkeypatch.setattr(test_command, "assess", lambda *_: norm)
+
+    ran = pdm_run("test --week 1 --day 4")
+
+    assert (ran.exit_code, ran.stdout) == (
+        0,
+        "week 1, day 4: RMSNorm and the SwiGLU MLP\n"
+        "  task 1  RMSNorm  skipped: our solution\n\n"
+        "Nothing is open: 1 of 1 tasks are skipped.\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
@@ -118,16 +148,54 @@ def test_the_exit_code_tells_whether_all_is_done(
             "mean 'tiny_llm'?",
         ),
         (
-            "--week 1 --day 6 --nope",
+            "--week 1 --day 6 -- --nope",
             "pytest ran no test; unrecognized arguments: --nope",
         ),
+        (
+            "--week 1 --day 4 --task 9",
+            "there is no task 9 in week 1, day 4; there is task 1",
+        ),
+        ("--week 1 --task 1", "--task 1: expected --week and --day as well; there is"),
     ],
 )
 def test_a_misuse_is_one_line_and_exit_code_2(typed: str, said: str) -> None:
     result = CliRunner().invoke(test_command.command_refsol, typed.split())
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"test-refsol: {said}\n"
+    assert result.stderr.startswith(f"test-refsol: {said}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--weak 1", "there is no option '--weak'; did you mean '--week'?"),
+        ("--weak=1", "there is no option '--weak'; did you mean '--week'?"),
+        (
+            "--nonsense",
+            "there is no option '--nonsense'; an option of pytest comes behind a `--`",
+        ),
+        ("-y", "there is no option '-y'; an option of pytest comes behind a `--`"),
+    ],
+)
+def test_a_misspelt_option_is_refused_before_anything_is_done(
+    asked: list[object], typed: str, said: str
+) -> None:
+    result = CliRunner().invoke(test_command.command, ["--week", "2", *typed.split()])
+
+    assert (result.exit_code, result.stdout, asked) == (2, "", [])
+    assert result.stderr == f"test: {said}\n"
+
+
+def test_every_option_that_goes_to_pytest_is_one_of_pytest() -> None:
+    helped = subprocess.run(
+        [sys.executable, "-m", "pytest", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+    assert {name for name in OF_PYTEST if name not in helped} == set()
 
 
 def run(

@@ -1,6 +1,7 @@
 """What the learner's commands share: which tasks, and how far the learner is."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ def remember(
         pytest_args: What pytest was told.
     """
     _report_damage(progress.record(here(), reports, graded, pytest_args))
+
+
+def with_skipped(reports: Sequence[TaskReport]) -> list[TaskReport]:
+    """Mark the tasks of the learner's package whose code `pdm run skip` put in."""
+    known = load_progress()
+    return [
+        replace(one, is_skipped=progress.is_skipped(here(), known, one.task))
+        for one in reports
+    ]
 
 
 def echo_total(standing: dict[Task, str]) -> None:

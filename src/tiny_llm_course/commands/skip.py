@@ -45,10 +45,20 @@ def _skip(chosen: Task) -> None:
         click.echo(say(f"commands.skip.{status}", address=chosen.address))
         return
     copies = write(plan_skip(here(), chosen.parts), here().copies)
-    solved = [one for one in tasks() if set(one.parts) <= set(chosen.parts)]
+    solved = [one for one in tasks() if _is_solved_with(chosen, one)]
     progress.skip(here(), known, solved)
     _report(chosen, solved, [task_at(address) for address in chosen.builds_on])
     echo_copies(copies)
+
+
+def _is_solved_with(chosen: Task, other: Task) -> bool:
+    """Tell whether a solution is that of another task of the same day, too.
+
+    A later day comes back to what an earlier one has written, with more to learn.
+    """
+    own, its = chosen.address, other.address
+    is_of_the_day = (own.week, own.day) == (its.week, its.day)
+    return is_of_the_day and set(other.parts) <= set(chosen.parts)
 
 
 def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:

@@ -8,7 +8,8 @@ import click
 from rich.console import Console
 
 from tiny_llm_course import progress
-from tiny_llm_course.commands.learning import remember
+from tiny_llm_course.commands.learning import remember, with_skipped
+from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
@@ -16,7 +17,7 @@ from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
-from tiny_llm_course.syllabus import select_days
+from tiny_llm_course.syllabus import select_days, select_tasks
 
 VIEWS_OF_PYTEST = {
     *("-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"),
@@ -25,14 +26,25 @@ VIEWS_OF_PYTEST = {
 """Arguments with which somebody wants to see pytest itself."""
 
 
+class GradingCommand(CourseCommand):
+    """A command that hands on to pytest what is pytest's, and refuses the rest."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look for misspelt options before anything is compiled or graded."""
+        own = (name for one in self.get_params(ctx) for name in one.opts)
+        refuse_unknown(args, own)
+        return super().parse_args(ctx, args)
+
+
 def _command(name: str, default: str) -> click.Command:
     """Make the command that grades `default` unless told otherwise."""
 
     @click.command(
-        name, cls=CourseCommand, context_settings={"ignore_unknown_options": True}
+        name, cls=GradingCommand, context_settings={"ignore_unknown_options": True}
     )
     @click.option("--week", type=int, help="Only this week.")
     @click.option("--day", type=int, help="Only this day of the week.")
+    @click.option("--task", type=int, help="Only this task of the day.")
     @click.option(
         "--solution",
         default=default,
@@ -46,31 +58,34 @@ def _command(name: str, default: str) -> click.Command:
     def command(
         week: int | None,
         day: int | None,
+        task: int | None,
         solution: str,
-        json_file: Path | None,
-        junitxml: Path | None,
         pytest_args: tuple[str, ...],
+        **exported: Path | None,
     ) -> int:
         """Say of each task whether it is done, and if not, what is wrong.
 
-        What this command does not know goes to pytest: `-k task_1` grades one task,
-        `-v` shows pytest's own view.
+        Options of pytest go to pytest: `-k float16` runs some tests, `-v` shows
+        pytest's own view. So does all that stands behind a `--`.
         """
+        select_tasks(week, day, task)  # complains if there is none
         days = select_days(week, day)
-        if VIEWS_OF_PYTEST & set(pytest_args):
+        arguments = with_task(task, pytest_args)
+        if VIEWS_OF_PYTEST & set(arguments):
             prepare(days, solution)
             load_solution(solution)
-            arguments = session.pytest_arguments(days, solution, pytest_args)
+            arguments = session.pytest_arguments(days, solution, arguments)
             return subprocess.call([sys.executable, "-m", "pytest", *arguments])
         tasks = [task for one in days for task in one.tasks]
         graded = progress.before(here(), tasks)
-        reports = assess(days, solution, pytest_args)
+        reports = assess(days, solution, arguments)
         if solution == STARTER.name:
-            remember(reports, graded, pytest_args)
-        if json_file:
-            exports.write_json(json_file, solution, reports)
-        if junitxml:
-            exports.write_junit(junitxml, solution, reports)
+            remember(reports, graded, arguments)
+            reports = with_skipped(reports)
+        if path := exported["json_file"]:
+            exports.write_json(path, solution, reports)
+        if path := exported["junitxml"]:
+            exports.write_junit(path, solution, reports)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
         return int(any(report.is_open for report in reports))
 

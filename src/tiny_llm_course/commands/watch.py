@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.learning import remember
+from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading.assessment import assess_tasks
 from tiny_llm_course.grading.launch import Standby
@@ -60,4 +60,5 @@ def _show(console: Console, tasks: list[Task], solution: str, standby: Standby) 
     reports = assess_tasks(tasks, solution, standby)
     if solution == STARTER.name:
         remember(reports, graded)
+        reports = with_skipped(reports)
     print_report(console, select_days(None, None), reports)

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.launch import Launch, start
-from tiny_llm_course.grading.not_begun import results_of, split
+from tiny_llm_course.grading.not_begun import broken, not_compiled, results_of, split
 from tiny_llm_course.grading.remarks import library_calls
 from tiny_llm_course.grading.results import Results
 from tiny_llm_course.grading.standing import (
@@ -18,6 +18,7 @@ from tiny_llm_course.grading.standing import (
 )
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task, select_days
+from tiny_llm_course.workbook.lookup import absence
 
 
 def assess(
@@ -43,7 +44,7 @@ def assess(
     if foundations:
         below = _grade_tasks(foundations, solution, start)
         results = below.joined_with(results)
-    return [_with_remarks(report, folder) for report in standings(days, results)]
+    return _with_remarks(standings(days, results), results, folder)
 
 
 def tasks_asked_for(
@@ -69,13 +70,15 @@ def assess_tasks(
     folder = load_solution(solution).folder
     results = _grade_tasks(tasks, solution, launch)
     reports = standings(select_days(None, None), results)
-    return [_with_remarks(report, folder) for report in reports]
+    return _with_remarks(reports, results, folder)
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
-    """Run the tests of some tasks of any days, but of those that are all stubs."""
-    begun, not_begun = split(tasks, load_solution(solution).folder)
-    results = results_of(not_begun)
+    """Run the tests of some tasks of any days, unless the files tell what they say."""
+    folder = load_solution(solution).folder
+    begun, not_begun = split(tasks, folder)
+    results = results_of(not_begun).joined_with(broken(begun, folder))
+    begun = [task for task in begun if str(task.address) not in results.tests]
     if not begun:
         return results
     addresses = {(task.address.week, task.address.day) for task in begun}
@@ -83,14 +86,38 @@ def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Result
         day for day in select_days(None, None) if (day.week, day.number) in addresses
     ]
     graded = session.grade(days, solution, tasks=begun, launch=launch)
-    return results.joined_with(graded)
+    return results.joined_with(graded).joined_with(not_compiled(begun, folder))
 
 
-def _with_remarks(report: TaskReport, folder: Path) -> TaskReport:
-    """Add a remark for each library operation that does the work of the task."""
+def _with_remarks(
+    reports: Sequence[TaskReport], results: Results, folder: Path
+) -> list[TaskReport]:
+    """Add what is to be said beside the verdicts.
+
+    Of a task it is each library operation that does its work, of the solution each
+    import that failed, which the first task tells.
+    """
+    found = [_library_calls(report, folder) for report in reports]
+    found[0][:0] = [
+        say("report.failed_import", **asdict(one))
+        for one in dict.fromkeys(results.failed_imports)
+    ]
+    return [
+        replace(report, remarks=tuple(remarks), absent=_absent(report.task, folder))
+        for report, remarks in zip(reports, found, strict=True)
+    ]
+
+
+def _absent(task: Task, folder: Path) -> tuple[str, ...]:
+    """Say of each part of a task in Python whether it is missing."""
+    found = (absence(folder, symbol) for symbol in task.symbols)
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _library_calls(report: TaskReport, folder: Path) -> list[str]:
+    """Remark on each library operation that does the work of a task."""
     address = report.task.address
-    remarks = [
+    return [
         say("report.remark", address=address, file=file, operation=operation)
         for file, operation in library_calls(report.task, folder)
     ]
-    return replace(report, remarks=tuple(remarks))

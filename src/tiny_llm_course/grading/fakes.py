@@ -1,7 +1,7 @@
 """A model and a tokenizer that need no weights: what they answer is written down."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import mlx.core as mx
 import numpy as np
@@ -63,6 +63,12 @@ class ByteTokenizer:
     def detokenizer(self) -> ByteDetokenizer:
         """A new detokenizer each time, as in `mlx_lm`."""
         return ByteDetokenizer()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say what there is instead, such as of the private `_tokenizer`."""
+        has = sorted(one for one in dir(type(self)) if not one.startswith("_"))
+        names = {"name": name, "has": ", ".join(has)}
+        raise AttributeError(say("interface.no_attribute", **names))
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
         """Return the bytes of `text`. There are no special tokens to add."""

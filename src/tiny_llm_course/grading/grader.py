@@ -3,7 +3,7 @@
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, un
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     BrokenError,
+    BrokenFileVerdictError,
     NotStartedError,
     RaisedEvidence,
     SharesEvidence,
@@ -41,12 +42,15 @@ class Grader:
 
     Attributes:
         solution: Whose names are called.
+        calls: All calls so far, the last one last.
     """
 
     solution: Solution
+    calls: list[Call] = field(default_factory=list[Call], compare=False)
 
     def run(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and fail the test when it raises or changes its arguments."""
+        self.calls.append(call)
         arrays = call.arrays()
         before = [mx.array(array) for array in arrays]
         mx.eval(arrays, before)
@@ -79,6 +83,9 @@ class Grader:
     def assert_equal(self, call: Call, expected: Any) -> None:  # noqa: ANN401
         """Fail unless `call` returns exactly `expected`."""
         got = self.run(call)
+        if got is None:
+            message = say("grading.nothing", call=call, expected=expected)
+            raise WrongError(message, TextEvidence(got))
         if got != expected:
             message = say("grading.not_equal", call=call, expected=expected, got=got)
             raise WrongError(message, TextEvidence(got))
@@ -149,7 +156,8 @@ class Grader:
         except NotImplementedError:
             raise NotStartedError(tasks_of(call.symbol)[0].not_started()) from None
         except BrokenFileError as error:
-            raise BrokenError(str(error), TextEvidence(str(error))) from None
+            evidence = TextEvidence(str(error))
+            raise BrokenFileVerdictError(str(error), evidence) from None
         except ImportError as error:
             if type(error).__name__ != NOT_BUILT:
                 raise self._raised(call, error) from None
@@ -179,7 +187,7 @@ def _not_built(call: Call, problem: str) -> VerdictError:
     """
     if problem:
         message = say("grading.not_compiled", error=first_error(problem))
-        return BrokenError(message, TextEvidence(message))
+        return BrokenFileVerdictError(message, TextEvidence(message))
     owners = [task for task in _tasks_below(call.symbol) if task.kernels]
     not_started = owners[0].not_started() if owners else call.symbol
     return NotStartedError(say("grading.not_built", not_started=not_started))

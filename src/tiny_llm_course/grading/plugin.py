@@ -10,7 +10,7 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,18 @@ import pytest
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.composing import compose
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.interface import difference
 from tiny_llm_course.grading.proof import append_score, score
-from tiny_llm_course.grading.standing import is_own_stub
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution
-from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import Address, task_at
+from tiny_llm_course.specimens import Specimen, misconceptions
+from tiny_llm_course.syllabus import Address
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
 """What the book prints is the same on every machine, with a GPU or without."""
@@ -38,6 +39,9 @@ DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """What came of every graded test of this run, by task."""
+
+INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
+"""The first failing call of a task whose arguments differ, and how they do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,11 +76,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Start without outcomes."""
     config.stash[OUTCOMES] = {}
+    config.stash[INTERFACES] = {}
 
 
 @pytest.fixture(scope="session")
-def solution(request: pytest.FixtureRequest) -> Solution:
-    """Load the solution under test.
+def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
+    """Load the solution under test, and write down which of its imports failed.
 
     The shapes in the annotations of the reference are checked at every call. A learner
     would get those complaints instead of an explanation, so theirs are not.
@@ -87,7 +92,10 @@ def solution(request: pytest.FixtureRequest) -> Solution:
         pytest.exit(str(error), returncode=2)
     if found.folder == REFERENCE:
         _check_shapes(found.package)
-    return found
+    yield found
+    if path := request.config.getoption("--results"):
+        for one in found.failed_imports:
+            results.append(path, one)
 
 
 def _check_shapes(package: str) -> None:
@@ -152,20 +160,8 @@ def pytest_collection_modifyitems(
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Write down which test is running, in case it takes the interpreter with it."""
     path, task = item.config.getoption("--results"), task_of(item)
-    if item.config.getoption("--task") and task and _has_met_a_stub(item, task):
-        pytest.skip("the task is not started")
     if path and task:
         results.append(path, results.Result(str(task), item.nodeid))
-
-
-def _has_met_a_stub(item: pytest.Item, task: Address) -> bool:
-    """Tell whether a test of a task has come upon a stub of the task itself."""
-    outcomes = item.config.stash[OUTCOMES].get(task, [])
-    return any(
-        one.verdict is not None
-        and is_own_stub(task_at(task), one.verdict.status, str(one.verdict))
-        for one in outcomes[-1:]
-    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -179,11 +175,22 @@ def pytest_pyfunc_call(
         return (yield)
     except VerdictError as error:
         verdict = error
+        if task and error.status == results.WRONG:
+            _look_at_interface(pyfuncitem, task)
         raise
     finally:
         if task:
             outcome = Outcome(_trial(pyfuncitem, task), verdict)
             pyfuncitem.config.stash[OUTCOMES].setdefault(task, []).append(outcome)
+
+
+def _look_at_interface(item: pytest.Function, task: Address) -> None:
+    """Note whether the call that failed takes other arguments than ours."""
+    grader = item.funcargs["grade"]
+    assert isinstance(grader, Grader)
+    for call in grader.calls[-1:]:
+        if told := difference(call, grader.solution):
+            item.config.stash[INTERFACES].setdefault(task, (call, told))
 
 
 def _trial(item: pytest.Function, task: Address) -> Trial:
@@ -210,8 +217,18 @@ def pytest_runtest_makereport(
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task and (call.when == "call" or not report.passed):
         message = str(verdict) if verdict else ""
-        results.append(path, results.Result(str(task), item.nodeid, status, message))
+        results.append(
+            path,
+            results.Result(str(task), item.nodeid, status, message, _called(item)),
+        )
     return report
+
+
+def _called(item: pytest.Item) -> tuple[str, ...]:
+    """Return the public names that a test has called."""
+    grader = getattr(item, "funcargs", {}).get("grade")
+    calls = grader.calls if isinstance(grader, Grader) else []
+    return tuple(dict.fromkeys(call.symbol for call in calls))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -246,9 +263,11 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     """
     unnamed: list[tuple[Address, list[Outcome]]] = []
     for task, outcomes in config.stash[OUTCOMES].items():
-        if found := explain(outcomes, misconceptions(task)):
-            sentences = [one.says for one in found]
-            names = [one.name for one in found]
+        found = explain(outcomes, misconceptions(task))
+        names, sentences = [one.name for one in found], [one.says for one in found]
+        if told := _interface(config, task, found):
+            names, sentences = [results.INTERFACE], [told]
+        if names:
             yield results.Explanation(str(task), names, sentences)
         elif any(one.verdict for one in outcomes):
             unnamed.append((task, outcomes))
@@ -258,3 +277,12 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     for task, outcomes in unnamed:
         if one := compose(outcomes, task):
             yield results.Explanation(str(task), [one.name], [one.says])
+
+
+def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:
+    """Say which argument of a task differs, unless a mistake that is found is that."""
+    if task not in config.stash[INTERFACES]:
+        return ""
+    call, told = config.stash[INTERFACES][task]
+    is_known = any(difference(call, one.as_solution()) for one in found)
+    return "" if is_known else told

@@ -1,14 +1,22 @@
 """What came out of each test, written line by line so that a crash loses nothing."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from tiny_llm_course.intake import FailedImport
 
 PASSED = "passed"
 WRONG = "wrong"
 NOT_STARTED = "not started"
+BROKEN = "broken"
+"""A file cannot be imported, or the kernels cannot be compiled."""
 CRASHED = "crashed"
 """The test took the interpreter with it, or did not end."""
+
+
+INTERFACE = "interface"
+"""Stands for a mistake: a public name does not take what it is called with."""
 
 
 @dataclass(frozen=True)
@@ -18,14 +26,16 @@ class Result:
     Attributes:
         task: The address of the task, as text.
         test: The node id of the test.
-        status: One of the four above, or empty while the test runs.
+        status: One of the five above, or empty while the test runs.
         message: What its author reads, if it did not pass.
+        symbols: The public names that it calls.
     """
 
     task: str
     test: str
     status: str = ""
     message: str = ""
+    symbols: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,14 @@ class Explanation:
     names: list[str]
     sentences: list[str]
 
+    @property
+    def is_recorded(self) -> bool:
+        """Whether a mistake is named that belongs to this task, and to no other.
+
+        What is composed may come from a part that the task builds on.
+        """
+        return any(name.isidentifier() for name in self.names)
+
 
 @dataclass(frozen=True)
 class Results:
@@ -50,17 +68,23 @@ class Results:
     Attributes:
         tests: The last result of every test, in the order in which they ran.
         explanations: By the address of the task.
+        failed_imports: What files of the solution could not import, and do without.
     """
 
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
+    failed_imports: list[FailedImport] = field(default_factory=list[FailedImport])
 
     def joined_with(self, other: "Results") -> "Results":
         """Return the results of two runs together."""
-        return Results(self.tests | other.tests, self.explanations | other.explanations)
+        return Results(
+            self.tests | other.tests,
+            self.explanations | other.explanations,
+            self.failed_imports + other.failed_imports,
+        )
 
 
-def append(path: Path, entry: Result | Explanation) -> None:
+def append(path: Path, entry: Result | Explanation | FailedImport) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(asdict(entry)) + "\n")
@@ -75,6 +99,9 @@ def read(path: Path) -> Results:
         entry = json.loads(line)
         if "names" in entry:
             found.explanations[entry["task"]] = Explanation(**entry)
+        elif "line" in entry:
+            found.failed_imports.append(FailedImport(**entry))
         else:
+            entry["symbols"] = tuple(entry["symbols"])
             found.tests[entry["test"]] = Result(**entry)
     return found

@@ -49,8 +49,7 @@ def grade(
         days: What to grade.
         solution: Whom to grade: a package or a folder.
         pytest_args: More arguments for pytest, such as `-k task_1`.
-        tasks: Those to grade. Of them, a task ends where it meets a stub of its own.
-            None runs all tests of all tasks.
+        tasks: Those to grade. None runs all tests of all tasks.
         launch: Starts pytest.
         silence_limit_s: How long one test may take.
 

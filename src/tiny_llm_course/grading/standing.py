@@ -4,17 +4,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tiny_llm_course.grading.results import (
+    BROKEN,
     NOT_STARTED,
     PASSED,
     Explanation,
     Result,
     Results,
 )
-from tiny_llm_course.syllabus import Address, Day, Task, task_at, tasks_of
+from tiny_llm_course.syllabus import (
+    Address,
+    Day,
+    Task,
+    called_by,
+    is_kernel,
+    task_at,
+    tasks_of,
+)
 
 DONE = "done"
+BEGUN = "begun"
+"""A part of it is right, and what is left are stubs."""
 WRONG = "wrong"
 WAITS = "waits"
+SKIPPED = "skipped"
+"""Its tests pass because of the course's solution."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,8 @@ class TaskReport:
         waits_for: The task that it builds on and that is not done, if its own failure
             may come from there.
         remarks: Library operations that it calls instead of writing them.
+        is_skipped: Whether the code is the course's, which `pdm run skip` put in.
+        absent: What is said of its parts that are not there, such as a misspelt class.
     """
 
     task: Task
@@ -35,41 +50,64 @@ class TaskReport:
     explanation: Explanation | None = None
     waits_for: Task | None = None
     remarks: tuple[str, ...] = ()
+    is_skipped: bool = False
+    absent: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
-        """DONE, WRONG, NOT_STARTED or WAITS."""
+        """DONE, SKIPPED, WRONG, NOT_STARTED, BEGUN or WAITS."""
         own = own_status(self.task, self.results)
+        if self.is_skipped and own == DONE:
+            return SKIPPED
         return WAITS if self.waits_for and own == WRONG else own
 
     @property
     def is_open(self) -> bool:
         """Whether there is something left to do. An optional task may stay a stub."""
-        may_stay = {DONE, NOT_STARTED} if self.task.optional else {DONE}
-        return self.status not in may_stay
+        may_stay = {NOT_STARTED, BEGUN} if self.task.optional else set[str]()
+        return self.status not in {DONE, SKIPPED} | may_stay
 
     @property
     def failures(self) -> list[Result]:
-        """The tests that did not pass, the first one first."""
-        return [result for result in self.results if result.status != PASSED]
+        """The tests that did not pass: what stands in the way, a mistake, a stub."""
+        failed = [result for result in self.results if result.status != PASSED]
+        order = {BROKEN: 0, NOT_STARTED: 2}
+        return sorted(failed, key=lambda one: order.get(one.status, 1))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a file cannot be imported, or the kernels cannot be compiled."""
+        return any(result.status == BROKEN for result in self.results)
+
+    @property
+    def right_parts(self) -> list[str]:
+        """The parts of the task that are right."""
+        return right_parts(self.task, self.results)
 
 
 def own_status(task: Task, results: Sequence[Result]) -> str:
-    """Return DONE, NOT_STARTED if the task is a stub itself, and otherwise WRONG.
+    """Return DONE, WRONG, or what it is if all that fails are stubs of the task.
 
     A stub names the first of the tasks that it is for.
     """
     failures = [result for result in results if result.status != PASSED]
     if not failures:
         return DONE
-    is_stub = any(is_own_stub(task, one.status, one.message) for one in failures)
-    return NOT_STARTED if is_stub else WRONG
-
-
-def is_own_stub(task: Task, status: str, message: str) -> bool:
-    """Tell whether a test failed because a part of its own task is a stub."""
     own_stubs = tuple(f"{tasks_of(part)[0].address} " for part in task.parts)
-    return status == NOT_STARTED and message.startswith(own_stubs)
+    is_stub = any(one.message.startswith(own_stubs) for one in failures)
+    if not is_stub or any(one.status != NOT_STARTED for one in failures):
+        return WRONG
+    return BEGUN if right_parts(task, results) else NOT_STARTED
+
+
+def right_parts(task: Task, results: Sequence[Result]) -> list[str]:
+    """Return the parts of a task that all tests pass which call them."""
+    found: list[str] = []
+    for part in task.parts:
+        symbol = called_by(part) if is_kernel(part) else part
+        statuses = {one.status for one in results if symbol in one.symbols}
+        found += [part] if statuses == {PASSED} else []
+    return found
 
 
 def standings(days: Sequence[Day], results: Results) -> list[TaskReport]:
@@ -89,8 +127,10 @@ def _standing(
     explanation: Explanation | None,
 ) -> TaskReport:
     """Find out how one task stands. A mistake that is its own is not another's."""
-    has_own_mistake = explanation is not None and bool(explanation.names)
-    obstacle = None if has_own_mistake else next(_obstacles(task, by_task), None)
+    is_broken = any(one.status == BROKEN for one in by_task[task.address])
+    has_own_mistake = explanation is not None and explanation.is_recorded
+    is_own = is_broken or has_own_mistake
+    obstacle = None if is_own else next(_obstacles(task, by_task), None)
     return TaskReport(task, tuple(by_task[task.address]), explanation, obstacle)
 
 
@@ -100,7 +140,7 @@ def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
     wanted = {
         address
         for report in reports
-        if report.status == WRONG
+        if report.status == WRONG and not report.is_broken
         for address in _foundations(report.task)
     }
     return [task_at(address) for address in sorted(wanted - graded)]
@@ -129,7 +169,7 @@ def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Tas
     only what is wrong itself can be behind them.
     """
     calls_stub = any(one.status == NOT_STARTED for one in by_task[task.address])
-    suspects = {NOT_STARTED, WRONG} if calls_stub else {WRONG}
+    suspects = {NOT_STARTED, BEGUN, WRONG} if calls_stub else {WRONG}
     for address in sorted(_foundations(task)):
         foundation = task_at(address)
         if address in by_task and own_status(foundation, by_task[address]) in suspects:

@@ -167,7 +167,13 @@ class WrongError(VerdictError):
 
 
 class BrokenError(VerdictError):
-    """The solution raised an exception, or its file cannot be imported."""
+    """The solution raised an exception."""
+
+
+class BrokenFileVerdictError(BrokenError):
+    """A file cannot be imported, or the kernels cannot be compiled."""
+
+    status = "broken"
 
 
 class StepLimitError(Exception):

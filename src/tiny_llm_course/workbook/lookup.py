@@ -1,15 +1,22 @@
 """Finding the definitions of a task in the learner's files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.errors import CourseError
+from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import is_kernel, tasks, tasks_of
+from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
 from tiny_llm_course.workbook import kernels
 from tiny_llm_course.workbook.editing import emptied
-from tiny_llm_course.workbook.source import Source, header, is_stub, read, split_lines
+from tiny_llm_course.workbook.source import (
+    Source,
+    does_nothing,
+    header,
+    is_stub,
+    read,
+    split_lines,
+)
 
 
 def parsed(path: Path) -> Source | None:
@@ -52,12 +59,42 @@ def is_untouched(checkout: Checkout, symbol: str) -> bool:
 def is_stub_in(folder: Path, symbol: str) -> bool:
     """Tell whether a symbol of any solution is a stub, or not there at all.
 
-    False if its file is not Python.
+    So is one that does nothing. False if its file is not Python.
     """
     file, name = symbol.split(".")
     path = folder / f"{file}.py"
     source = parsed(path)
-    return _is_missing(source, name) if source else not path.exists()
+    if source is None:
+        return not path.exists()
+    found = source.definition(name)
+    is_idle = found is not None and does_nothing(found.node)
+    return is_idle or _is_missing(source, name)
+
+
+def absence(folder: Path, symbol: str) -> str:
+    """Say that the file or the name of a symbol is not there, and what is like it.
+
+    Nothing is said of a file that is not Python.
+    """
+    file, name = symbol.split(".")
+    path = folder / f"{file}.py"
+    if not path.exists():
+        known = {file_of(one) for task in tasks() for one in task.symbols}
+        found = {one.name for one in folder.glob("*.py")} - known
+        close = _alike(path.name, found)
+        return say("report.no_file", file=path.name, close=close)
+    source = parsed(path)
+    if source is None or name in source.names:
+        return ""
+    close = _alike(name, source.names - graded_names(path))
+    return say("report.no_name", file=path.name, name=name, close=close)
+
+
+def _alike(name: str, others: Collection[str]) -> str:
+    """Suggest the one of other names that may be meant, whatever its capitals."""
+    by_letters = {one.lower(): one for one in sorted(others)}
+    exact = by_letters.get(name.lower())
+    return nearest(exact or name, [exact] if exact else sorted(others))
 
 
 def _is_missing(source: Source, name: str) -> bool:
