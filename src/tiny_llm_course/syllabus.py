@@ -169,6 +169,14 @@ def task_at(address: Address | str) -> Task:
     return next(task for task in tasks() if task.address == wanted)
 
 
+def foundations(task: Task) -> set[Address]:
+    """Return all tasks that `task` builds on, directly or not."""
+    found = set(task.builds_on)
+    for address in task.builds_on:
+        found |= foundations(task_at(address))
+    return found
+
+
 def tasks_of(symbol: str) -> list[Task]:
     """Return the tasks in which `symbol` is implemented, the first one first.
 

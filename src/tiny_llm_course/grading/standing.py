@@ -10,7 +10,14 @@ from tiny_llm_course.grading.results import (
     Result,
     Results,
 )
-from tiny_llm_course.syllabus import Address, Day, Task, task_at, tasks_of
+from tiny_llm_course.syllabus import (
+    Address,
+    Day,
+    Task,
+    foundations,
+    task_at,
+    tasks_of,
+)
 
 DONE = "done"
 WRONG = "wrong"
@@ -101,7 +108,7 @@ def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
         address
         for report in reports
         if report.status == WRONG
-        for address in _foundations(report.task)
+        for address in foundations(report.task)
     }
     return [task_at(address) for address in sorted(wanted - graded)]
 
@@ -114,14 +121,6 @@ def _by_task(results: Results) -> dict[Address, list[Result]]:
     return grouped
 
 
-def _foundations(task: Task) -> set[Address]:
-    """Return all tasks that `task` builds on, directly or not."""
-    found = set(task.builds_on)
-    for address in task.builds_on:
-        found |= _foundations(task_at(address))
-    return found
-
-
 def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Task]:
     """Yield the tasks that a failure of `task` may come from, the first one first.
 
@@ -130,7 +129,7 @@ def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Tas
     """
     calls_stub = any(one.status == NOT_STARTED for one in by_task[task.address])
     suspects = {NOT_STARTED, WRONG} if calls_stub else {WRONG}
-    for address in sorted(_foundations(task)):
+    for address in sorted(foundations(task)):
         foundation = task_at(address)
         if address in by_task and own_status(foundation, by_task[address]) in suspects:
             yield foundation

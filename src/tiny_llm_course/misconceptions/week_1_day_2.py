@@ -159,13 +159,17 @@ class results_swapped(_Rope):
 
 @specimen(1, symbol=ROPE)
 class halves_though_traditional(_Rope):
-    def __init__(self, dims: int, seq_len: int, base: float, _: bool) -> None:
+    def __init__(
+        self, dims: int, seq_len: int, base: float = 10000, _: bool = False
+    ) -> None:
         super().__init__(dims, seq_len, base, traditional=False)
 
 
 @specimen(1, symbol=ROPE)
 class neighbours_joined_as_halves(_Rope):
-    def __init__(self, dims: int, seq_len: int, base: float, traditional: bool) -> None:
+    def __init__(
+        self, dims: int, seq_len: int, base: float = 10000, traditional: bool = False
+    ) -> None:
         super().__init__(dims, seq_len, base, traditional)
         self.is_joined_in_halves = True
 
@@ -173,6 +177,8 @@ class neighbours_joined_as_halves(_Rope):
 @specimen(1, symbol=ROPE)
 class angles_laid_out_as_halves(_Rope):
     def rotate_all(self, x: mx.array, angles: mx.array) -> mx.array:
+        if self.is_split_in_halves:
+            return super().rotate_all(x, angles)
         wide = mx.concatenate([angles, angles], axis=-1)
         turned = mx.stack([-x[..., 1::2], x[..., 0::2]], axis=-1).reshape(x.shape)
         return x * mx.cos(wide) + turned * mx.sin(wide)
@@ -214,6 +220,8 @@ class halves_joined_as_neighbours(_Rope):
 @specimen(2, symbol=ROPE)
 class angles_laid_out_as_neighbours(_Rope):
     def rotate_all(self, x: mx.array, angles: mx.array) -> mx.array:
+        if not self.is_split_in_halves:
+            return super().rotate_all(x, angles)
         wide = mx.repeat(angles, 2, axis=-1)
         a, b = mx.split(x, 2, axis=-1)
         return x * mx.cos(wide) + mx.concatenate([-b, a], axis=-1) * mx.sin(wide)
