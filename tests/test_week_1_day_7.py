@@ -75,6 +75,15 @@ def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
     grade.assert_that(not repeats, call, "draws the same ids at every call")
 
 
+def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
+    named = {"temp": 0.5, "top_p": None, "top_k": None}
+    rows = repeated_rows(TWO_ROWS)
+    call = Call(MAKE_SAMPLER, (rows,), build=(), named=named, times=NUM_CALLS)
+
+    everything = [set(range(5))] * 2
+    grade.assert_drawn(call, sampler.shares(TWO_ROWS, 0.5, everything))
+
+
 @pytest.mark.parametrize("temp", [0.5, 0.8, 1.0, 2.0])
 def test_task_1_temperature_sharpens_or_flattens(grade: Grader, temp: float) -> None:
     """The log-probabilities are divided by it."""

@@ -127,6 +127,13 @@ def temperature_0_divides(temp: float, *_: object) -> Sampler:
 
 
 @specimen(1, symbol=MAKE_SAMPLER)
+def arguments_under_other_names(
+    temperature: float, p: float | None, k: int | None
+) -> Sampler:
+    return make_sampler(temperature, p, k)
+
+
+@specimen(1, symbol=MAKE_SAMPLER)
 def argmax_without_an_axis(
     temp: float, top_p: float | None, top_k: int | None
 ) -> Sampler:
