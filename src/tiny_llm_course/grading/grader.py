@@ -1,5 +1,6 @@
 """Runs a solution on a test's input and judges what comes out."""
 
+import re
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -165,7 +166,17 @@ class Grader:
         text = f"{type(error).__name__}: {error}"
         frames = own_frames(error, self.solution.folder)
         message = say("grading.raised", call=call, error=text, frames=frames)
-        return BrokenError(message, TextEvidence(text))
+        return BrokenError(message, TextEvidence(_unnamed(text)))
+
+
+def _unnamed(error: str) -> str:
+    """Leave the names out of `RMSNorm.__init__() got an unexpected ... argument 'eps'`.
+
+    A known mistake has another name than the learner's class, and may miss another
+    argument first.
+    """
+    error = re.sub(r"[\w.<>]+(?=\(\) )", "", error)
+    return re.sub(r"(?<=unexpected keyword argument ).*", "", error)
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:
