@@ -349,13 +349,15 @@ class weights_not_transposed(_InSteps):
 @specimen(2, symbol=MULTI_HEAD)
 class heads_split_without_transpose(_InSteps):
     def split(self, x: Array) -> Array:
-        return x.reshape(x.shape[0], self.num_heads, x.shape[1], -1)
+        *batch, length, _ = x.shape
+        return x.reshape(*batch, self.num_heads, length, -1)
 
 
 @specimen(2, symbol=MULTI_HEAD)
 class heads_merged_without_transpose(_InSteps):
     def merge(self, heads: Array) -> Array:
-        return heads.reshape(heads.shape[0], heads.shape[2], -1)
+        *batch, _, length, _ = heads.shape
+        return heads.reshape(*batch, length, -1)
 
 
 @specimen(2, symbol=MULTI_HEAD)
@@ -372,6 +374,17 @@ class one_batch_axis_assumed(_InSteps):
     def merge(self, heads: Array) -> Array:
         batch, _, length, _ = heads.shape
         return heads.transpose(0, 2, 1, 3).reshape(batch, length, -1)
+
+
+@specimen(2, symbol=MULTI_HEAD)
+class first_axes_taken_for_batch_and_length(_InSteps):
+    def split(self, x: Array) -> Array:
+        split = x.reshape(x.shape[0], x.shape[1], self.num_heads, -1)
+        return split.transpose(0, 2, 1, 3)
+
+    def merge(self, heads: Array) -> Array:
+        merged = heads.transpose(0, 2, 1, 3)
+        return merged.reshape(merged.shape[0], merged.shape[1], -1)
 
 
 @specimen(2, symbol=MULTI_HEAD)
@@ -392,7 +405,7 @@ class heads_attend_to_each_other(_InSteps):
 @specimen(2, symbol=MULTI_HEAD)
 class head_count_and_width_swapped(_InSteps):
     def split(self, x: Array) -> Array:
-        return mx.unflatten(x, -1, (-1, self.num_heads)).transpose(0, 3, 1, 2)
+        return mx.moveaxis(mx.unflatten(x, -1, (-1, self.num_heads)), -1, -3)
 
 
 @specimen(2, symbol=MULTI_HEAD)
