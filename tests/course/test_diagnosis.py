@@ -76,7 +76,7 @@ def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:
 
 
 def test_mistake_is_named_though_python_complains_by_another_name() -> None:
-    """Of `silu() got an unexpected keyword argument`, and of the name of the mistake."""
+    """Of what was called and of its argument, and both have other names there."""
 
     def call_by_name(grade: Grader) -> None:
         grade.run(Call("basics.silu", (), {"x": mx.zeros(1)}))
