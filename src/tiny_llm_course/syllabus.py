@@ -45,7 +45,7 @@ class Task:
         title: What is built.
         chapter: The chapter of the book that explains it.
         symbols: What to implement in Python, as "file.name".
-        builds_on: The tasks whose code this one calls.
+        builds_on: The tasks whose code this one calls, or goes on with.
         library: The operations of MLX that do what the task asks to write.
         optional: Nobody has to do it, and no other task builds on it.
         kernels: What to implement in C++, as "matvec.h:matvec_naive". Python calls it
