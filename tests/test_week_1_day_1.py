@@ -75,10 +75,11 @@ def test_task_1_attention_agrees_with_torch(
     grade.assert_close(call, attention.attention(query, key, value), dtype)
 
 
-@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0])
+@pytest.mark.parametrize("scale", [0.0, 0.05, 1.0, 3.0])
 def test_task_1_attention_uses_the_scale_it_is_given(
     grade: Grader, scale: float
 ) -> None:
+    """Not even 0 is None: with it, all keys count alike."""
     query, key, value = (normal(2, 5, 8, name=name) for name in ("q", "k", "v"))
 
     call = Call(ATTENTION, (query, key, value), {"scale": scale})
@@ -134,7 +135,7 @@ def test_task_2_linear_agrees_with_torch(
     w = weight(7, shape[-1], dtype)
     bias = normal(7, dtype=dtype, name="bias") if has_bias else None
 
-    call = Call(LINEAR, (x, w, bias) if has_bias else (x, w))
+    call = Call(LINEAR, (x, w), {"bias": bias} if has_bias else {})
 
     grade.assert_close(call, basics.linear(x, w, bias), dtype)
 
@@ -160,6 +161,35 @@ def test_task_2_multi_head_attention_agrees_with_torch(
 
     expected = attention.multi_head_attention(num_heads, weights, inputs)
     grade.assert_close(call, expected, dtype)
+
+
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=["no batch", "two batch axes"])
+def test_task_2_multi_head_attention_takes_any_number_of_leading_axes(
+    grade: Grader, batch: tuple[int, ...]
+) -> None:
+    """The stub says `*N L E`: none, one or more."""
+    weights = _projections(8)
+    query, key, value = (normal(*batch, 5, 8, name=name) for name in ("q", "k", "v"))
+
+    call = Call(MULTI_HEAD, (query, key, value), build=(8, 2, *weights))
+
+    expected = attention.multi_head_attention(2, weights, (query, key, value))
+    grade.assert_close(call, expected, mx.float32)
+
+
+def test_task_2_multi_head_attention_knows_its_arguments_by_name(
+    grade: Grader,
+) -> None:
+    """Those of the constructor, and those of the call."""
+    weights, inputs = _projections(8), _inputs(2, 5, 8)
+    built = zip(("wq", "wk", "wv", "wo"), weights, strict=True)
+    named = {"hidden_size": 8, "num_heads": 2, **dict(built)}
+    given = dict(zip(("query", "key", "value"), inputs, strict=True))
+
+    call = Call(MULTI_HEAD, (), {**given, "mask": None}, build=(), named=named)
+
+    expected = attention.multi_head_attention(2, weights, inputs)
+    grade.assert_close(call, expected, mx.float32)
 
 
 @pytest.mark.parametrize("num_heads", [1, 4])

@@ -43,12 +43,24 @@ def test_task_1_agrees_with_torch(
     grade.assert_close(call, attention.attention(query, key, value), dtype)
 
 
-def test_task_1_uses_the_scale_it_is_given(grade: Grader) -> None:
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_task_1_uses_the_scale_it_is_given(grade: Grader, scale: float) -> None:
+    """Not even 0 is None."""
     query, key, value = _heads((2,), 4, 2)
 
-    call = Call(GROUPED, (query, key, value), {"scale": 0.7})
+    call = Call(GROUPED, (query, key, value), {"scale": scale})
 
-    grade.assert_close(call, attention.attention(query, key, value, 0.7), mx.float32)
+    expected = attention.attention(query, key, value, scale)
+    grade.assert_close(call, expected, mx.float32)
+
+
+def test_task_1_takes_more_queries_than_keys(grade: Grader) -> None:
+    """Without a mask nothing says where a query stands."""
+    query, key, value = _heads((2,), 4, 2, num_queries=7)
+
+    call = Call(GROUPED, (query, key, value))
+
+    grade.assert_close(call, attention.attention(query, key, value), mx.float32)
 
 
 @each_dtype
@@ -95,6 +107,19 @@ def test_task_2_attention_knows_the_mask_by_its_name(
     grade.assert_close(call, expected, dtype)
 
 
+def test_task_2_mask_by_its_name_forbids_whatever_the_score(grade: Grader) -> None:
+    """Each key scores 28,284 more than the one before it."""
+    query = mx.ones((1, 2, 3, 8))
+    key = mx.broadcast_to(mx.array([0.0, 1e4, 2e4])[:, None], (1, 1, 3, 8))
+    value = normal(1, 1, 3, 8, name="value")
+
+    call = Call(GROUPED, (query, key, value), {"mask": "causal"})
+
+    mask = mx.array(attention.causal_mask(3, 3), mx.float32)
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
 @each_dtype
 @pytest.mark.parametrize(("num_heads", "num_kv_heads"), HEADS)
 @pytest.mark.parametrize("mask", [None, "causal"])
@@ -132,8 +157,44 @@ def test_task_3_rotates_with_the_base_it_is_given(grade: Grader) -> None:
 
 def test_task_3_has_a_base_of_a_million_when_none_is_given(grade: Grader) -> None:
     sizes = Architecture(rope_theta=1000000.0)
+    x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
 
-    _assert_attends(grade, normal(1, 9, 32), sizes, "causal", names_base=False)
+    call = Call(ATTENTION, (x, None), build=(32, 4, 2, *weights.values(), 64))
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
+
+
+def test_task_3_rotates_as_many_positions_as_it_is_told(grade: Grader) -> None:
+    """A text of 80 tokens: more than any other test has."""
+    sizes = Architecture(hidden_size=16, max_position_embeddings=80)
+
+    _assert_attends(grade, normal(1, 80, 16), sizes, "causal")
+
+
+def test_task_3_begins_anew_at_every_call(grade: Grader) -> None:
+    """The first token of each text is at position 0, and sees no other text."""
+    x, before = normal(1, 4, 32), normal(1, 6, 32, name="before")
+    sizes = Architecture(max_position_embeddings=8)
+
+    _assert_attends(grade, x, sizes, "causal", earlier=((before, "causal"),))
+
+
+def test_task_3_knows_its_arguments_by_name(grade: Grader) -> None:
+    sizes = Architecture(rope_theta=100.0)
+    x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
+    names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv")
+    named = {
+        "hidden_size": 32,
+        "num_heads": 4,
+        "num_kv_heads": 2,
+        **dict(zip(names, weights.values(), strict=True)),
+        "max_seq_len": 64,
+        "theta": 100.0,
+    }
+
+    call = Call(ATTENTION, (x,), {"mask": None}, build=(), named=named)
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 
 
 def test_task_3_agrees_with_the_weights_of_a_trained_model(grade: Grader) -> None:
@@ -152,8 +213,8 @@ def _assert_attends(
     sizes: Architecture,
     mask: mx.array | str | None,
     *,
-    names_base: bool = True,
     known: Weights | None = None,
+    earlier: tuple[tuple[mx.array | str, ...], ...] = (),
 ) -> None:
     """Run the attention, with random weights unless some are known.
 
@@ -164,8 +225,8 @@ def _assert_attends(
         weights = {name: known[name] for name in weights}
     heads = (sizes.num_attention_heads, sizes.num_key_value_heads)
     positions = (sizes.max_position_embeddings, sizes.rope_theta)
-    build = (sizes.hidden_size, *heads, *weights.values())
-    call = Call(ATTENTION, (x, mask), build=build + positions * names_base)
+    build = (sizes.hidden_size, *heads, *weights.values(), *positions)
+    call = Call(ATTENTION, (x, mask), build=build, earlier=earlier)
 
     if mask == "causal":
         bias = attention.causal_mask(x.shape[1], x.shape[1])

@@ -13,9 +13,9 @@ from tiny_llm_course.grading.architecture import (
     mlp_weights,
     under,
 )
-from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.inputs import DTYPES, each_dtype, gain, normal
 from tiny_llm_course.oracle.kept import basics, feed_forward, layer_norm
 
 RMS_NORM = "layer_norm.RMSNorm"
@@ -75,6 +75,29 @@ def test_task_1_keeps_a_row_of_zeros(grade: Grader, dtype: mx.Dtype) -> None:
     grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
 
 
+@pytest.mark.parametrize("gain_dtype", DTYPES, ids=dtype_name)
+@each_dtype
+def test_task_1_has_the_dtype_of_x_whatever_that_of_the_gain(
+    grade: Grader, dtype: mx.Dtype, gain_dtype: mx.Dtype
+) -> None:
+    """Checkpoints may keep gains in another dtype than the activations."""
+    x = normal(3, 8, dtype=dtype)
+    weight = gain(8, gain_dtype)
+
+    call = Call(RMS_NORM, (x,), build=(8, weight, 1e-6))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
+
+
+def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
+    x, weight = normal(4, 16, scale=3e-3), gain(16)
+    named = {"dim": 16, "weight": weight, "eps": 1e-2}
+
+    call = Call(RMS_NORM, (x,), build=(), named=named)
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-2), mx.float32)
+
+
 @pytest.mark.parametrize("size", [100, 1000, 15000])
 def test_task_1_squares_in_float32(grade: Grader, size: float) -> None:
     """The square of a float16 overflows from 256 on, the sum of squares earlier."""
@@ -122,6 +145,17 @@ def test_task_2_mlp_agrees_with_torch(
     x = normal(*shape, dtype=dtype, scale=2)
 
     _assert_transforms(grade, x, hidden_dim)
+
+
+def test_task_2_mlp_knows_its_arguments_by_name(grade: Grader) -> None:
+    x = normal(1, 3, 8)
+    weights = mlp_weights(Architecture(hidden_size=8, intermediate_size=12), x.dtype)
+    names = ("w_gate", "w_up", "w_down")
+    given = dict(zip(names, weights.values(), strict=True))
+
+    call = Call(MLP, (x,), build=(), named={"dim": 8, "hidden_dim": 12, **given})
+
+    grade.assert_close(call, feed_forward.swiglu(x, *weights.values()), x.dtype)
 
 
 def test_task_2_mlp_agrees_at_the_size_of_qwen2(grade: Grader) -> None:

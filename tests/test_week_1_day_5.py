@@ -60,6 +60,38 @@ def test_task_1_block_passes_its_eps_to_both_norms(grade: Grader) -> None:
     )
 
 
+def test_task_1_block_knows_its_arguments_by_name(grade: Grader) -> None:
+    sizes = Architecture(rms_norm_eps=0.5)
+    x, weights = normal(1, 4, 32), block_weights(sizes, mx.float32)
+    projections = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
+    gains = ("w_input_layernorm", "w_post_attention_layernorm")
+    named = {
+        "num_attention_heads": 4,
+        "num_kv_heads": 2,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "rms_norm_eps": 0.5,
+        **dict(zip((*projections, *gains), weights.values(), strict=True)),
+        "max_seq_len": 64,
+        "theta": 10000.0,
+    }
+
+    call = Call(BLOCK, (x,), {"mask": None}, build=(), named=named)
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
+def test_task_1_block_has_a_base_of_a_million_when_none_is_given(
+    grade: Grader,
+) -> None:
+    sizes = Architecture(rope_theta=1000000.0)
+    x, weights = normal(1, 9, 32), block_weights(sizes, mx.float32)
+
+    call = Call(BLOCK, (x, None), build=(4, 2, 32, 48, 1e-6, *weights.values(), 64))
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
 def test_task_1_block_agrees_with_the_weights_of_a_trained_model(
     grade: Grader,
 ) -> None:
@@ -80,6 +112,15 @@ def test_task_2_embedding_looks_up_the_rows_of_its_table(
     call = Call(EMBEDDING, (ids,), build=(11, 6, table))
 
     grade.assert_close(call, copied(wide(table)[wide(ids)]), dtype)
+
+
+def test_task_2_embedding_knows_its_arguments_by_name(grade: Grader) -> None:
+    table, ids = normal(11, 6), mx.array([3, 0])
+    named = {"vocab_size": 11, "embedding_dim": 6, "weight": table}
+
+    call = Call(EMBEDDING, (ids,), build=(), named=named)
+
+    grade.assert_close(call, copied(wide(table)[wide(ids)]), mx.float32)
 
 
 @each_dtype
@@ -137,6 +178,17 @@ def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -
     sizes, weights = embedded()
 
     _assert_model(grade, mlx_model(sizes, weights), weights, sizes, mx.float32)
+
+
+def test_task_3_model_begins_anew_at_every_call(grade: Grader) -> None:
+    """One text after the other, each with its first token at position 0."""
+    sizes = Architecture()
+    weights = model_weights(sizes, mx.float32)
+    ids, before = mx.array(IDS[1:]), mx.array([IDS[0][:5]])
+
+    call = Call(MODEL, (ids,), build=(mlx_model(sizes, weights),), earlier=((before,),))
+
+    grade.assert_close(call, qwen2.model(ids, weights, sizes), mx.float32)
 
 
 def test_task_3_model_agrees_with_mlx_lm(grade: Grader) -> None:

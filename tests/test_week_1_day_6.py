@@ -11,10 +11,18 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.fakes import VOCAB_SIZE, ByteTokenizer, ScriptedModel
+from tiny_llm_course.grading.fakes import (
+    END_OF_DOCUMENT,
+    VOCAB_SIZE,
+    ByteTokenizer,
+    ScriptedModel,
+)
 from tiny_llm_course.grading.grader import Grader
 
 GENERATE = "generate.simple_generate"
+
+LONG_TEXT = " and then" * 7
+"""More tokens than anybody would count in advance."""
 
 
 @pytest.mark.parametrize("prompt", ["Once", "x"])
@@ -75,6 +83,24 @@ def test_task_1_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> N
     grade.assert_equal(call, "")
 
 
+def test_task_1_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
+    """Qwen2 has one for a turn and one for a document."""
+    model = ScriptedModel("Once", " upon a time", end=END_OF_DOCUMENT)
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
+
+    grade.assert_equal(call, " upon a time")
+
+
+def test_task_1_goes_on_until_the_end_token(grade: Grader) -> None:
+    """The model ends the text, not a number of steps."""
+    model = ScriptedModel("Once", LONG_TEXT)
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
+
+    grade.assert_equal(call, LONG_TEXT)
+
+
 def test_task_1_puts_together_characters_of_several_tokens(grade: Grader) -> None:
     """Each of the bytes is a token, and none of them is a character."""
     model = ScriptedModel("1 ", "€ = 7.8 元")
@@ -82,6 +108,15 @@ def test_task_1_puts_together_characters_of_several_tokens(grade: Grader) -> Non
     call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
 
     grade.assert_equal(call, "€ = 7.8 元")
+
+
+def test_task_1_lets_the_detokenizer_finish(grade: Grader) -> None:
+    """A text that ends within a character: what was held back belongs to it."""
+    model = ScriptedModel("1 ", "= 7.8 元".encode()[:-1])
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
+
+    grade.assert_equal(call, "= 7.8 \ufffd")
 
 
 def test_task_1_takes_the_token_that_the_sampler_chooses(grade: Grader) -> None:

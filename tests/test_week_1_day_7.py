@@ -24,7 +24,7 @@ def _assert_draws(
     rows: list[list[float]],
     *,
     temp: float = 1.0,
-    top_p: float = 1.0,
+    top_p: float | None = None,
     top_k: int | None = None,
     kept: list[set[int]] | None = None,
 ) -> None:
@@ -34,7 +34,7 @@ def _assert_draws(
         grade: Judges.
         rows: Probabilities, one row per distribution.
         temp: As in `make_sampler`, like the next two.
-        top_p: Probability to keep.
+        top_p: Probability to keep. None is off, as a task before top-p passes it.
         top_k: Number of tokens to keep.
         kept: The tokens of each row that may be drawn. None allows all.
     """
@@ -47,7 +47,7 @@ def _assert_draws(
 def _call(
     rows: list[list[float]],
     temp: float,
-    top_p: float,
+    top_p: float | None,
     top_k: int | None,
     times: int,
 ) -> Call:
@@ -66,13 +66,22 @@ def test_task_1_temperature_0_takes_the_likeliest(
 
 def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
     """A seed set inside the sampler gives the same tokens again and again."""
-    call = _call([SHUFFLED], temp=1.0, top_p=1.0, top_k=None, times=2)
+    call = _call([SHUFFLED], temp=1.0, top_p=None, top_k=None, times=2)
 
     first, second = map(np.array, grade.run(call))
 
     is_random = len(np.unique(first)) > 1
     repeats = is_random and np.array_equal(first, second)
     grade.assert_that(not repeats, call, "draws the same ids at every call")
+
+
+def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
+    named = {"temp": 0.5, "top_p": None, "top_k": None}
+    rows = repeated_rows(TWO_ROWS)
+    call = Call(MAKE_SAMPLER, (rows,), build=(), named=named, times=NUM_CALLS)
+
+    everything = [set(range(5))] * 2
+    grade.assert_drawn(call, sampler.shares(TWO_ROWS, 0.5, everything))
 
 
 @pytest.mark.parametrize("temp", [0.5, 0.8, 1.0, 2.0])
@@ -104,6 +113,14 @@ def test_task_2_top_k_keeps_their_ratios_under_a_temperature(grade: Grader) -> N
 
 def test_task_2_top_k_is_no_use_at_temperature_0(grade: Grader) -> None:
     _assert_draws(grade, TWO_ROWS, temp=0, top_k=3, kept=[{1}, {2}])
+
+
+@pytest.mark.parametrize("top_k", [5, 6, 1000])
+def test_task_2_top_k_of_all_tokens_or_more_keeps_every_token(
+    grade: Grader, top_k: int
+) -> None:
+    """There are 5. Whoever asks for more than there are gets them all."""
+    _assert_draws(grade, TWO_ROWS, top_k=top_k)
 
 
 @pytest.mark.parametrize("top_k", [None, 0])
@@ -139,9 +156,9 @@ def test_task_3_top_p_looks_at_probabilities_before_the_temperature(
     _assert_draws(grade, TWO_ROWS, temp=temp, top_p=0.8, kept=kept)
 
 
-@pytest.mark.parametrize("top_p", [0, 1, 1.0])
+@pytest.mark.parametrize("top_p", [None, 0, 1, 1.0])
 def test_task_3_top_p_that_is_off_keeps_every_token(
-    grade: Grader, top_p: float
+    grade: Grader, top_p: float | None
 ) -> None:
     _assert_draws(grade, TWO_ROWS, top_p=top_p)
 
@@ -157,8 +174,15 @@ def test_task_3_top_p_of_1_keeps_tokens_that_no_sum_can_see(grade: Grader) -> No
 
 
 def test_task_3_top_p_works_on_what_top_k_left(grade: Grader) -> None:
-    """Whether or not the probabilities are scaled up to a sum of 1 in between."""
     _assert_draws(grade, TWO_ROWS, top_p=0.6, top_k=3, kept=[{1, 3}, {2, 0}])
+
+
+def test_task_3_top_p_is_a_share_of_what_top_k_left(grade: Grader) -> None:
+    """Three tokens of 0.4, 0.3 and 0.15 have the shares 0.47, 0.35 and 0.18.
+
+    The first two make up 0.8 of them, and 0.7 of the whole row.
+    """
+    _assert_draws(grade, TWO_ROWS, top_p=0.8, top_k=3, kept=[{1, 3}, {2, 0}])
 
 
 def test_task_3_top_k_is_the_narrower_of_the_two(grade: Grader) -> None:

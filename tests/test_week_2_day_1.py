@@ -34,7 +34,11 @@ from tiny_llm_course.grading.caching import (
 )
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.closeness import copied, wide
-from tiny_llm_course.grading.fakes import ByteTokenizer, ScriptedCachedModel
+from tiny_llm_course.grading.fakes import (
+    END_OF_DOCUMENT,
+    ByteTokenizer,
+    ScriptedCachedModel,
+)
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal
 from tiny_llm_course.oracle.kept import qwen2
@@ -44,6 +48,9 @@ MLP = "qwen2_week2.Qwen2MLP"
 BLOCK = "qwen2_week2.Qwen2TransformerBlock"
 MODEL = "qwen2_week2.Qwen2ModelWeek2"
 GENERATE = "generate.simple_generate_with_kv_cache"
+
+LONG_TEXT = " and then" * 7
+"""More tokens than anybody would count in advance."""
 
 IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
@@ -398,12 +405,39 @@ def test_task_4_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> N
     grade.assert_equal(call, "")
 
 
+def test_task_4_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
+    """Qwen2 has one for a turn and one for a document."""
+    model = ScriptedCachedModel("Once", " upon a time", end=END_OF_DOCUMENT)
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    grade.assert_equal(call, " upon a time")
+
+
+def test_task_4_goes_on_until_the_end_token(grade: Grader) -> None:
+    """The model ends the text, not a number of steps."""
+    model = ScriptedCachedModel("Once", LONG_TEXT)
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    grade.assert_equal(call, LONG_TEXT)
+
+
 def test_task_4_puts_together_characters_of_several_tokens(grade: Grader) -> None:
     model = ScriptedCachedModel("1 ", "€ = 7.8 元")
 
     call = Call(GENERATE, (model, ByteTokenizer(), "1 "))
 
     grade.assert_equal(call, "€ = 7.8 元")
+
+
+def test_task_4_lets_the_detokenizer_finish(grade: Grader) -> None:
+    """A text that ends within a character: what was held back belongs to it."""
+    model = ScriptedCachedModel("1 ", "= 7.8 元".encode()[:-1])
+
+    call = Call(GENERATE, (model, ByteTokenizer(), "1 "))
+
+    grade.assert_equal(call, "= 7.8 \ufffd")
 
 
 def _assert_filled(

@@ -45,8 +45,9 @@ class RoPE:
 
         Args:
             x: Queries or keys, heads after tokens.
-            offset: The L positions of the tokens: None for 0 to L - 1, a slice for
-                the whole batch, or one slice for each of the N sequences.
+            offset: The L positions of the tokens: None for 0 to L - 1, at every call,
+                or a slice for the whole batch. From Week 3 on also a list: one slice
+                for each of the N sequences.
 
         Raises:
             ValueError: A position lies past the table, a slice does not hold L

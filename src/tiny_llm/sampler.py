@@ -21,7 +21,7 @@ def make_sampler(
         temp: Below 1 sharpens, above 1 flattens the distribution. 0 is greedy.
         top_p: Probability to keep, as a share of what `top_k` left. The token that
             crosses it stays. None, 0 or 1 keeps all.
-        top_k: Number of tokens to keep. None or 0 keeps all.
+        top_k: Number of tokens to keep. None or 0 keeps all, as does V or more.
 
     Raises:
         ValueError: `temp` or `top_k` is negative, or `top_p` is not from 0 to 1.

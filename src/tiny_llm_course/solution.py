@@ -88,6 +88,24 @@ class Solution:
         return ({OUR_PACKAGES["tiny_llm"]} | own) - {self.package}
 
 
+class NotingSolution(Solution):
+    """A solution that notes which names it was asked for.
+
+    Args:
+        noted: The solution, which is loaded already.
+    """
+
+    def __init__(self, noted: Solution) -> None:
+        self.folder = noted.folder
+        self.package = noted.package
+        self.symbols: set[str] = set()
+
+    def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
+        """Return a public name, and note it."""
+        self.symbols.add(symbol)
+        return super().get(symbol)
+
+
 def load_solution(name: str) -> Solution:
     """Find a solution by the name of a package or by a folder.
 

@@ -37,6 +37,12 @@ class Specimen:
         return self.implementation.__name__
 
     @property
+    def tasks(self) -> set[Address]:
+        """All tasks that it is marked for, this one among them."""
+        marked: tuple[Specimen, ...] = getattr(self.implementation, _MARK)
+        return {one.task for one in marked}
+
+    @property
     def says(self) -> str:
         """What a learner reads whose solution does what this wrong one does."""
         return say(f"{task_at(self.task).files}.misconceptions.{self.name}")

@@ -45,7 +45,7 @@ class Task:
         title: What is built.
         chapter: The chapter of the book that explains it.
         symbols: What to implement in Python, as "file.name".
-        builds_on: The tasks whose code this one calls.
+        builds_on: The tasks whose code this one calls, or goes on with.
         library: The operations of MLX that do what the task asks to write.
         optional: Nobody has to do it, and no other task builds on it.
         kernels: What to implement in C++, as "matvec.h:matvec_naive". Python calls it
@@ -167,6 +167,14 @@ def task_at(address: Address | str) -> Task:
     """Return the task at `address`."""
     wanted = Address.parse(address) if isinstance(address, str) else address
     return next(task for task in tasks() if task.address == wanted)
+
+
+def foundations(task: Task) -> set[Address]:
+    """Return all tasks that `task` builds on, directly or not."""
+    found = set(task.builds_on)
+    for address in task.builds_on:
+        found |= foundations(task_at(address))
+    return found
 
 
 def tasks_of(symbol: str) -> list[Task]:

@@ -123,7 +123,7 @@ def causal_mask(L: int, S: int, dtype: mx.Dtype) -> Float[mx.array, "L S"]:  # n
     i + S - L, and the last row allows all S keys.
 
     Args:
-        L: Number of queries.
+        L: Number of queries, S at most.
         S: Number of keys.
         dtype: Of the mask: that of the scores it will be added to.
 
@@ -159,7 +159,7 @@ def scaled_dot_product_attention_grouped(
         value: What each of the S positions hands over, per key head.
         scale: Factor on the scores, 1 / sqrt(D) by default.
         mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
-            or "causal" for `causal_mask(L, S)`.
+            or "causal" for `causal_mask(L, S)`, where L is S at most.
 
     Raises:
         ValueError: H_q is no multiple of H.

@@ -10,8 +10,8 @@ def softmax(x: Float[mx.array, "*N"], axis: int) -> Float[mx.array, "*N"]:
         y_i = exp(x_i - m) / sum_j exp(x_j - m),   m = max_j x_j
 
     Subtracting the maximum changes nothing in exact arithmetic, and keeps every
-    exponent at or below zero, so that `exp` cannot overflow. The sum is taken in
-    float32; the result has the dtype of `x`.
+    exponent at or below zero, so that `exp` cannot overflow. The sum is best taken in
+    float32, for long axes; the result has the dtype of `x`.
 
     Args:
         x: Scores. A score of -inf gets probability 0.

@@ -73,3 +73,22 @@ def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:
     outcomes = _outcomes(Activations(gelu=_plus(1), silu=_plus(1)), trials)
 
     assert explain(outcomes, [one]) == [one]
+
+
+def test_mistake_is_named_though_python_complains_by_another_name() -> None:
+    """Of what was called and of its argument, and both have other names there."""
+
+    def call_by_name(grade: Grader) -> None:
+        grade.run(Call("basics.silu", (), {"x": mx.zeros(1)}))
+
+    def silu(z: mx.array) -> mx.array:
+        return z
+
+    def under_another_name(y: mx.array) -> mx.array:
+        return y
+
+    one = Specimen(TASK, "basics.silu", under_another_name)
+    trial = Trial(TASK, "test", call_by_name, {}, mx.cpu)
+    verdict = trial.run(Specimen(TASK, "basics.silu", silu).as_solution())
+
+    assert explain([Outcome(trial, verdict)], [one]) == [one]

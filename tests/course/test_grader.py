@@ -378,3 +378,20 @@ def test_a_layer_that_was_trained_first_is_written_line_by_line() -> None:
         "layer.running_var",
     ]
     assert any(array is batch for array in call.arrays())
+
+
+def test_a_layer_that_is_called_twice_is_written_line_by_line() -> None:
+    before, x = mx.zeros((1, 2, 1, 4)), mx.zeros((1, 3, 1, 4))
+    named = {"seq_len": 9}
+
+    call = Call(
+        "positional_encoding.RoPE", (x,), build=(4,), named=named, earlier=((before,),)
+    )
+
+    assert str(call).splitlines() == [
+        "built = RoPE(4, seq_len=9)",
+        "built(float32[1, 2, 1, 4])",
+        "built(float32[1, 3, 1, 4])",
+    ]
+    assert call.run(load_solution("ref")).shape == x.shape
+    assert any(array is before for array in call.arrays())

@@ -1,5 +1,6 @@
 """One use of a public name: what is built, and what it is called with."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ class Call:
         method: The method to call on what was built, when it is not called itself.
             Without `build`, a method of the class.
         times: How often to call it. More than once returns the list of the outputs.
+        named: Keyword arguments of the constructor.
+        earlier: Arguments of calls before this one, on the same object.
     """
 
     symbol: str
@@ -28,31 +31,46 @@ class Call:
     build: tuple[Any, ...] | None = None
     method: str = "__call__"
     times: int = 1
+    named: dict[str, Any] = field(default_factory=dict[str, Any])
+    earlier: tuple[tuple[Any, ...], ...] = ()
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Call the name as `solution` defines it."""
         target = solution.get(self.symbol)
         if self.build is not None:
-            target = target(*self.build)
+            target = target(*self.build, **self.named)
         if self.build is not None or self.method != "__call__":
             target = getattr(target, self.method)
+        for args in self.earlier:
+            mx.eval(target(*args))
         outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
         return outputs if self.times > 1 else outputs[0]
 
     def arrays(self) -> list[mx.array]:
         """Return every array that the call hands to the solution."""
-        values = (*(self.build or ()), *self.args, *self.kwargs.values())
+        built = (*(self.build or ()), *self.named.values())
+        earlier = [value for args in self.earlier for value in args]
+        values = (*built, *self.args, *self.kwargs.values(), *earlier)
         return [value for value in values if isinstance(value, mx.array)]
 
     def __str__(self) -> str:
-        """Write the call as code, arrays as their dtype and shape."""
+        """Write the call as code, arrays as their dtype and shape.
+
+        Earlier calls of the same object stand above it, one a line.
+        """
         text = self.symbol.split(".")[1]
         if self.build is not None:
-            text += f"({_listed(self.build)})"
+            text += f"({_listed(self.build, self.named)})"
+        lines: list[str] = []
+        if self.earlier:
+            lines.append(f"built = {text}")
+            lines += [f"built({_listed(args)})" for args in self.earlier]
+            text = "built"
         if self.method != "__call__":
             text += f".{self.method}"
         named = [f"{name}={show(value)}" for name, value in self.kwargs.items()]
-        return f"{text}({', '.join([*map(show, self.args), *named])})"
+        called = f"{text}({', '.join([*map(show, self.args), *named])})"
+        return "\n".join([*lines, called])
 
 
 def show(value: Any) -> str:  # noqa: ANN401 - any argument
@@ -71,7 +89,8 @@ def dtype_name(dtype: mx.Dtype) -> str:
     return str(dtype).removeprefix("mlx.core.")
 
 
-def _listed(values: tuple[Any, ...]) -> str:
+def _listed(values: tuple[Any, ...], named: Mapping[str, Any] | None = None) -> str:
     """Write arguments one after the other, weights after the fourth as dots."""
     shown = [show(value) for value in values]
+    shown += [f"{name}={show(value)}" for name, value in (named or {}).items()]
     return ", ".join(shown if len(shown) <= 6 else [*shown[:4], "..."])

@@ -10,7 +10,10 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.verdict import StepLimitError
 
 END_TOKEN = 256
-VOCAB_SIZE = 257
+END_OF_DOCUMENT = 257
+"""A model may end in more ways than one, as Qwen2 does."""
+
+VOCAB_SIZE = 258
 
 _CACHED = "week_2_day_1.complaints"
 
@@ -48,7 +51,7 @@ class ByteDetokenizer:
 
 
 class ByteTokenizer:
-    """One token per byte, and one more that ends the text.
+    """One token per byte, and two more that end the text.
 
     Has what solutions use of the tokenizers of `mlx_lm` and `transformers`.
     """
@@ -56,7 +59,7 @@ class ByteTokenizer:
     vocab_size = VOCAB_SIZE
     eos_token = "<end>"  # noqa: S105 - a token of a vocabulary
     eos_token_id = END_TOKEN
-    eos_token_ids = frozenset({END_TOKEN})
+    eos_token_ids = frozenset({END_TOKEN, END_OF_DOCUMENT})
     bos_token = None
 
     @property
@@ -80,10 +83,10 @@ class ByteTokenizer:
         token_ids: Sequence[int] | int,
         skip_special_tokens: bool = False,
     ) -> str:
-        """Return the text of some bytes, the end token spelt out."""
+        """Return the text of some bytes, end tokens spelt out."""
         ids = [token_ids] if isinstance(token_ids, int) else list(map(int, token_ids))
         return spelt_out(
-            [one for one in ids if not skip_special_tokens or one != END_TOKEN]
+            [one for one in ids if not skip_special_tokens or one < END_TOKEN]
         )
 
 
@@ -94,12 +97,17 @@ def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
         ids: Token ids.
         errors: What becomes of half a character, as in `bytes.decode`.
     """
-    names = {END_TOKEN: ByteTokenizer.eos_token}
+    names = {END_TOKEN: ByteTokenizer.eos_token, END_OF_DOCUMENT: "<end of document>"}
     parts = [
         bytes([one]) if one < END_TOKEN else names.get(one, f"<{one}>").encode()
         for one in ids
     ]
     return b"".join(parts).decode(errors=errors)
+
+
+def as_bytes(text: str | bytes) -> bytes:
+    """Return the bytes of a text, which bytes are already."""
+    return text.encode() if isinstance(text, str) else text
 
 
 class ScriptedModel:
@@ -110,13 +118,20 @@ class ScriptedModel:
 
     Args:
         prompt: What the text must begin with.
-        likeliest: The text of the likeliest tokens.
+        likeliest: The text of the likeliest tokens. As bytes, it may end anywhere.
         second: The text of the second likeliest tokens.
+        end: The token that ends the text.
     """
 
-    def __init__(self, prompt: str, likeliest: str, second: str = "") -> None:
+    def __init__(
+        self,
+        prompt: str,
+        likeliest: str | bytes,
+        second: str = "",
+        end: int = END_TOKEN,
+    ) -> None:
         self.prompt = list(prompt.encode())
-        self.scripts = [[*text.encode(), END_TOKEN] for text in (likeliest, second)]
+        self.scripts = [[*as_bytes(text), end] for text in (likeliest, second)]
         self.num_calls = 0
 
     def __call__(self, inputs: mx.array) -> mx.array:
@@ -162,14 +177,15 @@ class ScriptedCachedModel:
 
     Args:
         prompt: What the text must begin with.
-        answer: The text that it says.
+        answer: The text that it says. As bytes, it may end anywhere.
+        end: The token that ends the text.
     """
 
     num_hidden_layers = 3
 
-    def __init__(self, prompt: str, answer: str) -> None:
+    def __init__(self, prompt: str, answer: str | bytes, end: int = END_TOKEN) -> None:
         self.prompt = list(prompt.encode())
-        self.script = [*answer.encode(), END_TOKEN]
+        self.script = [*as_bytes(answer), end]
         self.num_calls = 0
         self.num_positions = 0
 

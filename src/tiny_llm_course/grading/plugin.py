@@ -28,7 +28,7 @@ from tiny_llm_course.grading.proof import append_score, score
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.solution import NotingSolution, Solution, load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address
 
@@ -129,7 +129,7 @@ def grade(solution: Solution, device: mx.DeviceType) -> Iterator[Grader]:
     usual = mx.default_device()
     mx.set_default_device(device)
     mx.random.seed(0)
-    yield Grader(solution)
+    yield Grader(NotingSolution(solution))
     mx.set_default_device(usual)
 
 
@@ -198,7 +198,9 @@ def _trial(item: pytest.Function, task: Address) -> Trial:
     arguments = dict(item.callspec.params)
     device = arguments.pop("device")
     assert isinstance(device, mx.DeviceType)
-    return Trial(task, item.nodeid, item.obj, arguments, device)
+    grade: Any = item.funcargs["grade"]
+    symbols = frozenset[str](grade.solution.symbols)
+    return Trial(task, item.nodeid, item.obj, arguments, device, symbols)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -240,8 +242,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     path = session.config.getoption("--scores")
     if path:
         _check_no_shapes()
-        for task, outcomes in session.config.stash[OUTCOMES].items():
-            append_score(path, score(task, [outcome.trial for outcome in outcomes]))
+        trials = [
+            outcome.trial
+            for outcomes in session.config.stash[OUTCOMES].values()
+            for outcome in outcomes
+        ]
+        for task in session.config.stash[OUTCOMES]:
+            append_score(path, score(task, trials))
 
 
 def pytest_terminal_summary(

@@ -8,7 +8,7 @@ from pathlib import Path
 from tiny_llm_course.grading.diagnosis import Outcome, explain, verdict_on
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
-from tiny_llm_course.syllabus import Address
+from tiny_llm_course.syllabus import Address, foundations, task_at
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Score:
         not_rejected: Mistakes that pass every test.
         not_accepted: Right variants that fail, and what they were told.
         not_named: Mistakes that do not get their own sentence, and whose they get.
+        misplaced: Mistakes that fail a test of a task that does not build on this one,
+            and that test.
     """
 
     task: Address
@@ -30,6 +32,12 @@ class Score:
     not_rejected: tuple[str, ...]
     not_accepted: tuple[tuple[str, str], ...]
     not_named: tuple[tuple[str, str], ...]
+    misplaced: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the tests tell right from wrong, each task its own."""
+        return not (self.not_rejected or self.not_accepted or self.misplaced)
 
 
 def append_score(path: Path, one: Score) -> None:
@@ -50,25 +58,49 @@ def _score(line: str) -> Score:
 
 
 def score(task: Address, trials: Sequence[Trial]) -> Score:
-    """Run the tests of a task on everything that is known about it."""
+    """Run the tests of a task on everything that is known about it.
+
+    Args:
+        task: The task.
+        trials: Its tests, and those of other tasks.
+    """
     wrong, right = misconceptions(task), right_variants(task)
-    outcomes = {one.name: _outcomes(one, trials) for one in wrong}
+    own = [trial for trial in trials if trial.task == task]
+    outcomes = {one.name: _outcomes(one, own) for one in wrong}
     return Score(
         task,
         len(wrong),
         len(right),
-        tuple(name for name, own in outcomes.items() if not _first_failure(own)),
+        tuple(name for name, came in outcomes.items() if not _first_failure(came)),
         tuple(
             (one.name, failure)
             for one in right
-            if (failure := _first_failure(_outcomes(one, trials)))
+            if (failure := _first_failure(_outcomes(one, own)))
         ),
         tuple(
             (name, " and ".join(named) or "none")
-            for name, own in outcomes.items()
-            if (named := [one.name for one in explain(own, wrong)]) != [name]
+            for name, came in outcomes.items()
+            if (named := [one.name for one in explain(came, wrong)]) != [name]
+        ),
+        tuple(
+            (one.name, trial.test)
+            for one in wrong
+            if (trial := _failed_elsewhere(one, trials))
         ),
     )
+
+
+def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
+    """Find a test that a mistake fails, although its task has not to do with it.
+
+    Only tests that use the very name that the mistake replaces can tell. A task may
+    fail with what it builds on, and one mistake may belong to several tasks.
+    """
+    for trial in trials:
+        may_fail = ({trial.task} | foundations(task_at(trial.task))) & one.tasks
+        if one.symbol in trial.symbols and not may_fail and verdict_on(one, trial):
+            return trial
+    return None
 
 
 def _outcomes(one: Specimen, trials: Sequence[Trial]) -> list[Outcome]:

@@ -16,6 +16,7 @@ from tiny_llm_course.syllabus import (
     Day,
     Task,
     called_by,
+    foundations,
     is_kernel,
     task_at,
     tasks_of,
@@ -141,7 +142,7 @@ def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
         address
         for report in reports
         if report.status == WRONG and not report.is_broken
-        for address in _foundations(report.task)
+        for address in foundations(report.task)
     }
     return [task_at(address) for address in sorted(wanted - graded)]
 
@@ -154,14 +155,6 @@ def _by_task(results: Results) -> dict[Address, list[Result]]:
     return grouped
 
 
-def _foundations(task: Task) -> set[Address]:
-    """Return all tasks that `task` builds on, directly or not."""
-    found = set(task.builds_on)
-    for address in task.builds_on:
-        found |= _foundations(task_at(address))
-    return found
-
-
 def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Task]:
     """Yield the tasks that a failure of `task` may come from, the first one first.
 
@@ -170,7 +163,7 @@ def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Tas
     """
     calls_stub = any(one.status == NOT_STARTED for one in by_task[task.address])
     suspects = {NOT_STARTED, BEGUN, WRONG} if calls_stub else {WRONG}
-    for address in sorted(_foundations(task)):
+    for address in sorted(foundations(task)):
         foundation = task_at(address)
         if address in by_task and own_status(foundation, by_task[address]) in suspects:
             yield foundation

@@ -26,6 +26,7 @@ class Trial:
         function: The test.
         arguments: By name. A graded test takes `grade` and values, no other fixture.
         device: Where MLX computes meanwhile.
+        symbols: The public names that it gets from a solution.
     """
 
     task: Address
@@ -33,6 +34,7 @@ class Trial:
     function: Callable[..., None]
     arguments: dict[str, Any]
     device: mx.DeviceType
+    symbols: frozenset[str] = frozenset()
 
     def run(self, solution: Solution) -> VerdictError | None:
         """Run the test on a solution. Return its verdict, or None if it passes."""

@@ -112,6 +112,21 @@ def given_scale_ignored(
 
 
 @specimen(1, symbol=ATTENTION)
+def scale_0_taken_for_none(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    return attention(query, key, value, scale or None, mask)
+
+
+@specimen(1, symbol=ATTENTION)
+def scores_divided_by_the_root_of_the_length(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    factor = query.shape[-2] ** -0.5 if scale is None else scale
+    return attention(query, key, value, factor, mask)
+
+
+@specimen(1, symbol=ATTENTION)
 def divided_by_the_given_scale(
     query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
 ) -> Array:
@@ -220,6 +235,14 @@ def four_axes_assumed(
 
 
 @specimen(1, symbol=ATTENTION)
+def key_reshaped_for_transposed(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    turned = key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
+    return _collected(query @ turned * _factor(query, scale), value, mask)
+
+
+@specimen(1, symbol=ATTENTION)
 def keys_collected_for_values(
     query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
 ) -> Array:
@@ -262,6 +285,11 @@ def bias_ignored(x: Array, w: Array, bias: Bias = None) -> Array:
 @specimen(2, symbol=LINEAR)
 def bias_asked_for_its_truth(x: Array, w: Array, bias: Bias = None) -> Array:
     return x @ w.T + bias if bias else x @ w.T
+
+
+@specimen(2, symbol=LINEAR)
+def bias_under_another_name(x: Array, w: Array, b: Bias = None) -> Array:
+    return linear(x, w, b)
 
 
 @specimen(2, symbol=LINEAR)
@@ -321,18 +349,48 @@ class weights_not_transposed(_InSteps):
 @specimen(2, symbol=MULTI_HEAD)
 class heads_split_without_transpose(_InSteps):
     def split(self, x: Array) -> Array:
-        return x.reshape(x.shape[0], self.num_heads, x.shape[1], -1)
+        *batch, length, _ = x.shape
+        return x.reshape(*batch, self.num_heads, length, -1)
 
 
 @specimen(2, symbol=MULTI_HEAD)
 class heads_merged_without_transpose(_InSteps):
     def merge(self, heads: Array) -> Array:
-        return heads.reshape(heads.shape[0], heads.shape[2], -1)
+        *batch, _, length, _ = heads.shape
+        return heads.reshape(*batch, length, -1)
 
 
 @specimen(2, symbol=MULTI_HEAD)
 class heads_never_transposed(heads_split_without_transpose):
     merge = heads_merged_without_transpose.merge
+
+
+@specimen(2, symbol=MULTI_HEAD)
+class one_batch_axis_assumed(_InSteps):
+    def split(self, x: Array) -> Array:
+        batch, length, _ = x.shape
+        return x.reshape(batch, length, self.num_heads, -1).transpose(0, 2, 1, 3)
+
+    def merge(self, heads: Array) -> Array:
+        batch, _, length, _ = heads.shape
+        return heads.transpose(0, 2, 1, 3).reshape(batch, length, -1)
+
+
+@specimen(2, symbol=MULTI_HEAD)
+class first_axes_taken_for_batch_and_length(_InSteps):
+    def split(self, x: Array) -> Array:
+        split = x.reshape(x.shape[0], x.shape[1], self.num_heads, -1)
+        return split.transpose(0, 2, 1, 3)
+
+    def merge(self, heads: Array) -> Array:
+        merged = heads.transpose(0, 2, 1, 3)
+        return merged.reshape(merged.shape[0], merged.shape[1], -1)
+
+
+@specimen(2, symbol=MULTI_HEAD)
+class arguments_under_other_names(_InSteps):
+    def __call__(self, q: Array, k: Array, v: Array, mask: Mask = None) -> Array:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return super().__call__(q, k, v, mask)
 
 
 @specimen(2, symbol=MULTI_HEAD)
@@ -347,7 +405,7 @@ class heads_attend_to_each_other(_InSteps):
 @specimen(2, symbol=MULTI_HEAD)
 class head_count_and_width_swapped(_InSteps):
     def split(self, x: Array) -> Array:
-        return mx.unflatten(x, -1, (-1, self.num_heads)).transpose(0, 3, 1, 2)
+        return mx.moveaxis(mx.unflatten(x, -1, (-1, self.num_heads)), -1, -3)
 
 
 @specimen(2, symbol=MULTI_HEAD)

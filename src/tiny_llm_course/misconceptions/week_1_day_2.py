@@ -7,7 +7,7 @@ from tiny_llm_course.specimens import specimen
 ROPE = "positional_encoding.RoPE"
 
 Pair = list[mx.array]
-Offset = slice | list[slice] | None
+Offset = slice | None
 
 
 class _Rope:
@@ -29,10 +29,8 @@ class _Rope:
         return positions[..., None] * self.frequencies()
 
     def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
-        """Return positions N x L, or 1 x L where all sequences have the same."""
-        one_for_all = offset or slice(0, x.shape[1])
-        slices = offset if isinstance(offset, list) else [one_for_all]
-        return mx.stack([self.positions[one] for one in slices])
+        """Return positions 1 x L, which all sequences have."""
+        return self.positions[offset or slice(0, x.shape[1])][None]
 
     def rotate(self, a: mx.array, b: mx.array, cos: mx.array, sin: mx.array) -> Pair:
         return [a * cos - b * sin, b * cos + a * sin]
@@ -159,13 +157,18 @@ class results_swapped(_Rope):
 
 @specimen(1, symbol=ROPE)
 class halves_though_traditional(_Rope):
-    def __init__(self, dims: int, seq_len: int, base: float, _: bool) -> None:
+    def __init__(
+        self, dims: int, seq_len: int, base: float = 10000, traditional: bool = False
+    ) -> None:
+        del traditional
         super().__init__(dims, seq_len, base, traditional=False)
 
 
 @specimen(1, symbol=ROPE)
 class neighbours_joined_as_halves(_Rope):
-    def __init__(self, dims: int, seq_len: int, base: float, traditional: bool) -> None:
+    def __init__(
+        self, dims: int, seq_len: int, base: float = 10000, traditional: bool = False
+    ) -> None:
         super().__init__(dims, seq_len, base, traditional)
         self.is_joined_in_halves = True
 
@@ -173,6 +176,8 @@ class neighbours_joined_as_halves(_Rope):
 @specimen(1, symbol=ROPE)
 class angles_laid_out_as_halves(_Rope):
     def rotate_all(self, x: mx.array, angles: mx.array) -> mx.array:
+        if self.is_split_in_halves:
+            return super().rotate_all(x, angles)
         wide = mx.concatenate([angles, angles], axis=-1)
         turned = mx.stack([-x[..., 1::2], x[..., 0::2]], axis=-1).reshape(x.shape)
         return x * mx.cos(wide) + turned * mx.sin(wide)
@@ -181,8 +186,9 @@ class angles_laid_out_as_halves(_Rope):
 @specimen(2, symbol=ROPE)
 class neighbours_though_not_traditional(_Rope):
     def __init__(
-        self, dims: int, seq_len: int, base: float = 10000, _: bool = False
+        self, dims: int, seq_len: int, base: float = 10000, traditional: bool = False
     ) -> None:
+        del traditional
         super().__init__(dims, seq_len, base, traditional=True)
 
 
@@ -214,6 +220,8 @@ class halves_joined_as_neighbours(_Rope):
 @specimen(2, symbol=ROPE)
 class angles_laid_out_as_neighbours(_Rope):
     def rotate_all(self, x: mx.array, angles: mx.array) -> mx.array:
+        if not self.is_split_in_halves:
+            return super().rotate_all(x, angles)
         wide = mx.repeat(angles, 2, axis=-1)
         a, b = mx.split(x, 2, axis=-1)
         return x * mx.cos(wide) + mx.concatenate([-b, a], axis=-1) * mx.sin(wide)
@@ -226,35 +234,33 @@ class offset_ignored(_Rope):
 
 
 @specimen(1, 2, symbol=ROPE)
-class list_of_offsets_ignored(_Rope):
-    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
-        return super().positions_of(x, None if isinstance(offset, list) else offset)
-
-
-@specimen(1, 2, symbol=ROPE)
-class first_offset_for_all(_Rope):
-    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
-        return super().positions_of(x, offset)[:1]
-
-
-@specimen(1, 2, symbol=ROPE)
-class last_offset_for_all(_Rope):
-    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
-        return super().positions_of(x, offset)[-1:]
-
-
-@specimen(1, 2, symbol=ROPE)
-class offsets_reshaped_for_transposed(_Rope):
-    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
-        positions = super().positions_of(x, offset)
-        return positions.T.reshape(positions.shape)
-
-
-@specimen(1, 2, symbol=ROPE)
 class all_tokens_at_the_start(_Rope):
     def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
         positions = super().positions_of(x, offset)
         return positions if offset is None else positions[:, :1]
+
+
+@specimen(1, 2, symbol=ROPE)
+class positions_counted_on(_Rope):
+    num_seen = 0
+
+    def positions_of(self, x: mx.array, offset: Offset) -> mx.array:
+        if offset is None:
+            offset = slice(self.num_seen, self.num_seen + x.shape[1])
+            self.num_seen += x.shape[1]
+        return super().positions_of(x, offset)
+
+
+@specimen(1, 2, symbol=ROPE)
+class arguments_under_other_names(_Rope):
+    def __init__(
+        self,
+        head_dim: int,
+        max_seq_len: int,
+        theta: float = 10000,
+        is_traditional: bool = False,
+    ) -> None:
+        super().__init__(head_dim, max_seq_len, theta, is_traditional)
 
 
 @specimen(1, 2, symbol=ROPE)
@@ -272,8 +278,7 @@ class positions_along_the_heads(_Rope):
 @specimen(1, 2, symbol=ROPE)
 class angles_without_the_head_axis(_Rope):
     def __call__(self, x: mx.array, offset: Offset = None) -> mx.array:
-        angles = self.angles(self.positions_of(x, offset), x)
-        angles = angles if isinstance(offset, list) else angles[0]
+        angles = self.angles(self.positions_of(x, offset), x)[0]
         return self.rotate_all(x.astype(mx.float32), angles).astype(x.dtype)
 
 

@@ -102,6 +102,21 @@ def given_scale_ignored(
 
 
 @specimen(1, symbol=GROUPED)
+def scale_0_taken_for_none(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    return grouped(query, key, value, scale or None, mask)
+
+
+@specimen(1, symbol=GROUPED)
+def more_queries_than_keys_refused(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    causal_mask(query.shape[-2], key.shape[-2], query.dtype)
+    return grouped(query, key, value, scale, mask)
+
+
+@specimen(1, symbol=GROUPED)
 def grouped_left_in_float32(
     query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
 ) -> Array:
@@ -190,6 +205,16 @@ def named_mask_from_the_first_key(
 
 
 @specimen(2, symbol=GROUPED)
+def named_mask_of_a_finite_number(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    if mask == "causal":
+        mask = causal_mask(query.shape[-2], key.shape[-2], query.dtype)
+        mask = mx.maximum(mask, -1e4).astype(query.dtype)
+    return grouped(query, key, value, scale, mask)
+
+
+@specimen(2, symbol=GROUPED)
 def named_mask_in_float32(
     query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
 ) -> Array:
@@ -272,6 +297,18 @@ class value_bias_forgotten(_InSteps):
 
 
 @specimen(3, symbol=ATTENTION)
+class query_bias_forgotten(_InSteps):
+    def project(self, x: Array, w: Array, bias: Array) -> Array:
+        return linear(x, w, None if w is self.wq else bias)
+
+
+@specimen(3, symbol=ATTENTION)
+class key_bias_forgotten(_InSteps):
+    def project(self, x: Array, w: Array, bias: Array) -> Array:
+        return linear(x, w, None if w is self.wk else bias)
+
+
+@specimen(3, symbol=ATTENTION)
 class biases_added_after_the_rotation(biases_forgotten):
     def rotate(
         self, query: Array, key: Array, value: Array
@@ -328,6 +365,60 @@ class theta_not_passed_on(_InSteps):
     def rotation(self, width: int, max_seq_len: int, theta: float) -> RoPE:
         del theta
         return RoPE(width, max_seq_len)
+
+
+@specimen(3, symbol=ATTENTION)
+class table_of_64_positions(_InSteps):
+    def rotation(self, width: int, max_seq_len: int, theta: float) -> RoPE:
+        del max_seq_len
+        return RoPE(width, 64, theta)
+
+
+@specimen(3, symbol=ATTENTION)
+class positions_counted_on(_InSteps):
+    num_seen = 0
+
+    def rotate(
+        self, query: Array, key: Array, value: Array
+    ) -> tuple[Array, Array, Array]:
+        first, self.num_seen = self.num_seen, self.num_seen + query.shape[1]
+        positions = slice(first, self.num_seen)
+        return self.rope(query, positions), self.rope(key, positions), value
+
+
+@specimen(3, symbol=ATTENTION)
+class keys_kept_from_the_last_call(_InSteps):
+    kept: tuple[Array, Array] | None = None
+
+    def attend(self, query: Array, key: Array, value: Array, mask: Mask) -> Array:
+        if self.kept:
+            key, value = (
+                mx.concatenate([old, new], axis=2)
+                for old, new in zip(self.kept, (key, value), strict=True)
+            )
+        self.kept = (key, value)
+        return grouped(query, key, value, mask=mask)
+
+
+@specimen(3, symbol=ATTENTION)
+class arguments_under_other_names(_InSteps):
+    def __init__(  # noqa: PLR0913, PLR0917 - the course's public names fix these
+        self,
+        hidden_size: int,
+        num_heads: int,
+        num_kv_heads: int,
+        wq: Array,
+        wk: Array,
+        wv: Array,
+        wo: Array,
+        bq: Array,
+        bk: Array,
+        bv: Array,
+        max_len: int = 32768,
+        base: float = 1000000,
+    ) -> None:
+        weights = (wq, wk, wv, wo, bq, bk, bv)
+        super().__init__(hidden_size, num_heads, num_kv_heads, *weights, max_len, base)
 
 
 @specimen(3, symbol=ATTENTION)

@@ -64,6 +64,12 @@ class eps_defaults_to_1e_6(RMSNorm):
 
 
 @specimen(1, symbol=RMS_NORM)
+class eps_under_another_name(RMSNorm):
+    def __init__(self, dim: int, weight: mx.array, epsilon: float = 1e-5) -> None:
+        super().__init__(dim, weight, epsilon)
+
+
+@specimen(1, symbol=RMS_NORM)
 class eps_as_a_floor(RMSNorm):
     def __call__(self, x: mx.array) -> mx.array:
         return _rescaled(self, x, mx.rsqrt(mx.maximum(_mean_square(x), self.eps)))
@@ -201,6 +207,13 @@ class norm_left_in_float32(RMSNorm):
 
 
 @specimen(1, symbol=RMS_NORM)
+class dtype_of_the_gain(RMSNorm):
+    def __call__(self, x: mx.array) -> mx.array:
+        unit = x.astype(mx.float32) * mx.rsqrt(_mean_square(x) + self.eps)
+        return self.weight * unit.astype(x.dtype)
+
+
+@specimen(1, symbol=RMS_NORM)
 class input_changed_in_place(RMSNorm):
     def __call__(self, x: mx.array) -> mx.array:
         dtype = x.dtype
@@ -282,6 +295,19 @@ def silu_left_in_float32(x: mx.array) -> mx.array:
 def silu_in_place(x: mx.array) -> mx.array:
     x *= mx.sigmoid(x)
     return x
+
+
+@specimen(2, symbol=MLP)
+class arguments_under_other_names(Qwen2MLP):
+    def __init__(
+        self,
+        hidden_size: int,
+        intermediate_size: int,
+        gate: mx.array,
+        up: mx.array,
+        down: mx.array,
+    ) -> None:
+        super().__init__(hidden_size, intermediate_size, gate, up, down)
 
 
 @specimen(2, symbol=MLP)

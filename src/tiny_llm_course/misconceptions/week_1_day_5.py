@@ -5,6 +5,7 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.specimens import specimen
+from tiny_llm_ref.attention import causal_mask
 from tiny_llm_ref.basics import linear, softmax
 from tiny_llm_ref.embedding import Embedding
 from tiny_llm_ref.layer_norm import RMSNorm
@@ -163,6 +164,34 @@ class eps_not_passed_on(Qwen2TransformerBlock):
 
 
 @specimen(1, symbol=BLOCK)
+class eps_for_the_first_norm_only(Qwen2TransformerBlock):
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **named)
+        gain = self.post_attention_layernorm.weight
+        self.post_attention_layernorm = RMSNorm(gain.size, gain)
+
+
+@specimen(1, symbol=BLOCK)
+class eps_for_the_second_norm_only(Qwen2TransformerBlock):
+    def __init__(self, *args: Any, **named: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **named)
+        gain = self.input_layernorm.weight
+        self.input_layernorm = RMSNorm(gain.size, gain)
+
+
+@specimen(1, symbol=BLOCK)
+class base_10000_by_default(Qwen2TransformerBlock):
+    def __init__(self, *args: Any, theta: float = 10000, **named: Any) -> None:  # noqa: ANN401
+        super().__init__(*args[:18], theta=args[18] if args[18:] else theta, **named)
+
+
+@specimen(1, symbol=BLOCK)
+class arguments_under_other_names(Qwen2TransformerBlock):
+    def __init__(self, *args: Any) -> None:  # noqa: ANN401 - those of the reference
+        super().__init__(*args)
+
+
+@specimen(1, symbol=BLOCK)
 class theta_not_passed_on(Qwen2TransformerBlock):
     def __init__(self, *args: Any) -> None:  # noqa: ANN401 - those of the reference
         super().__init__(*args[:17])
@@ -186,6 +215,12 @@ class taken_from_the_flat_table(Embedding):
 class vectors_scaled_by_the_root_of_the_width(Embedding):
     def __call__(self, x: mx.array) -> mx.array:
         return self.weight[x] * self.weight.shape[-1] ** 0.5
+
+
+@specimen(2, symbol=EMBEDDING)
+class dim_under_another_name(Embedding):
+    def __init__(self, num_embeddings: int, dims: int, table: mx.array) -> None:
+        super().__init__(num_embeddings, dims, table)
 
 
 @specimen(2, symbol=EMBEDDING)
@@ -222,6 +257,19 @@ class causal_mask_forgotten(Qwen2ModelWeek1):
         x = self.embedding(inputs)
         for layer in self.layers:
             x = layer(x)
+        return _head(self, self.norm(x))
+
+
+@specimen(3, symbol=MODEL)
+class mask_of_the_first_call_kept(Qwen2ModelWeek1):
+    mask: mx.array | None = None
+
+    def __call__(self, inputs: mx.array) -> mx.array:
+        x = self.embedding(inputs)
+        if self.mask is None:
+            self.mask = causal_mask(inputs.shape[1], inputs.shape[1], x.dtype)
+        for layer in self.layers:
+            x = layer(x, self.mask)
         return _head(self, self.norm(x))
 
 

@@ -1,5 +1,6 @@
 """Day 6: what goes wrong in the loop that generates text."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -214,6 +215,52 @@ def end_token_ignored(
         ids.append(_choose(model, ids, sampler))
         detokenizer.add_token(ids[-1])
         print(detokenizer.last_segment, end="", flush=True)
+
+
+@specimen(1, symbol=GENERATE)
+def only_one_end_token(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    ids = list(tokenizer.encode(prompt))
+    detokenizer = tokenizer.detokenizer
+    while (token := _choose(model, ids, sampler)) != tokenizer.eos_token_id:
+        ids.append(token)
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    return detokenizer.text
+
+
+@specimen(1, symbol=GENERATE)
+def fixed_number_of_steps(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    tokens = _tokens(tokenizer, prompt, lambda ids: _choose(model, ids, sampler))
+    detokenizer = tokenizer.detokenizer
+    for token in itertools.islice(tokens, 50):
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    return detokenizer.text
+
+
+@specimen(1, symbol=GENERATE)
+def token_not_appended(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    prompt_ids = list(tokenizer.encode(prompt))
+    return _spoken(tokenizer, prompt, lambda _: _choose(model, prompt_ids, sampler))
+
+
+@specimen(1, symbol=GENERATE)
+def detokenizer_not_finished(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    detokenizer = tokenizer.detokenizer
+    for token in _tokens(tokenizer, prompt, lambda ids: _choose(model, ids, sampler)):
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
+    return detokenizer.text
 
 
 @specimen(1, symbol=GENERATE)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import cast
 
 import mlx.core as mx
 
@@ -11,7 +12,7 @@ from tiny_llm_ref.sampler import make_sampler
 MAKE_SAMPLER = "sampler.make_sampler"
 
 Sampler = Callable[[mx.array], object]
-MakeSampler = Callable[[float, float, int | None], Sampler]
+MakeSampler = Callable[[float, float | None, int | None], Sampler]
 
 
 def _draw(draw: Callable[[mx.array, float], object]) -> MakeSampler:
@@ -19,7 +20,7 @@ def _draw(draw: Callable[[mx.array, float], object]) -> MakeSampler:
 
     @specimen(1, symbol=MAKE_SAMPLER)
     @functools.wraps(draw)
-    def make(temp: float, top_p: float, top_k: int | None) -> Sampler:
+    def make(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
         greedy = make_sampler(temp, top_p, top_k)
         return greedy if temp == 0 else lambda x: draw(x, temp)
 
@@ -31,7 +32,7 @@ def _top_k(keep: Callable[[mx.array, int], mx.array]) -> MakeSampler:
 
     @specimen(2, symbol=MAKE_SAMPLER)
     @functools.wraps(keep)
-    def make(temp: float, top_p: float, top_k: int | None) -> Sampler:
+    def make(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
         sample = make_sampler(temp, top_p, None)
         return (lambda x: sample(keep(x, top_k))) if top_k else sample
 
@@ -43,16 +44,21 @@ def _top_p(keep: Callable[[mx.array, float], mx.array]) -> MakeSampler:
 
     @specimen(3, symbol=MAKE_SAMPLER)
     @functools.wraps(keep)
-    def make(temp: float, top_p: float, top_k: int | None) -> Sampler:
+    def make(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
         sample = make_sampler(temp, 0, None)
 
         def sample_kept(x: mx.array) -> mx.array:
             left = _likeliest(x, top_k) if top_k else x
-            return sample(keep(left, top_p))
+            return sample(keep(left, top_p or 1.0))
 
-        return sample_kept if 0 < top_p < 1 else make_sampler(temp, 0, top_k)
+        return sample_kept if _is_on(top_p) else make_sampler(temp, 0, top_k)
 
     return make
+
+
+def _is_on(top_p: float | None) -> bool:
+    """Tell whether top-p removes anything, rightly."""
+    return top_p is not None and 0 < top_p < 1
 
 
 def _ranks(x: mx.array) -> mx.array:
@@ -121,12 +127,21 @@ def temperature_0_divides(temp: float, *_: object) -> Sampler:
 
 
 @specimen(1, symbol=MAKE_SAMPLER)
-def argmax_without_an_axis(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def arguments_under_other_names(
+    temperature: float, p: float | None, k: int | None
+) -> Sampler:
+    return make_sampler(temperature, p, k)
+
+
+@specimen(1, symbol=MAKE_SAMPLER)
+def argmax_without_an_axis(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     return mx.argmax if temp == 0 else make_sampler(temp, top_p, top_k)
 
 
 @specimen(1, symbol=MAKE_SAMPLER)
-def ids_keep_an_axis(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def ids_keep_an_axis(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     sample = make_sampler(temp, top_p, top_k)
     return lambda x: sample(x)[:, None]
 
@@ -194,9 +209,23 @@ def top_k_place_in_topk(x: mx.array, top_k: int) -> mx.array:
 
 
 @specimen(2, symbol=MAKE_SAMPLER)
-def top_k_0_keeps_nothing(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def top_k_0_keeps_nothing(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     sample = make_sampler(temp, top_p, top_k)
     return (lambda x: sample(_likeliest(x, 0))) if top_k == 0 else sample
+
+
+@_top_k
+def top_k_above_the_vocabulary_fails(x: mx.array, top_k: int) -> mx.array:
+    dropped = mx.argpartition(-x, top_k - 1, axis=-1)[:, top_k:]
+    return mx.put_along_axis(x, dropped, mx.array(-mx.inf), axis=-1)
+
+
+@specimen(1, 2, 3, symbol=MAKE_SAMPLER)
+def top_p_none_compared(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+    is_on = 0 < cast("float", top_p) < 1
+    return make_sampler(temp, top_p if is_on else None, top_k)
 
 
 @_top_p
@@ -274,7 +303,9 @@ def top_p_changes_its_argument(x: mx.array, top_p: float) -> mx.array:
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
-def temperature_before_top_p(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def temperature_before_top_p(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     if temp == 0:
         return make_sampler(temp, top_p, top_k)
     sample = make_sampler(1, top_p, top_k)
@@ -282,17 +313,21 @@ def temperature_before_top_p(temp: float, top_p: float, top_k: int | None) -> Sa
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
-def top_p_only_without_top_k(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def top_p_only_without_top_k(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     return make_sampler(temp, 0 if top_k else top_p, top_k)
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
-def top_p_undoes_top_k(temp: float, top_p: float, top_k: int | None) -> Sampler:
-    return make_sampler(temp, top_p, None if 0 < top_p < 1 else top_k)
+def top_p_undoes_top_k(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+    return make_sampler(temp, top_p, None if _is_on(top_p) else top_k)
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
-def top_p_1_still_filters(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def top_p_1_still_filters(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     sample = make_sampler(temp, top_p, top_k)
     kept_of_all = make_sampler(temp, 0, top_k)
     if temp == 0 or top_p != 1:
@@ -301,6 +336,27 @@ def top_p_1_still_filters(temp: float, top_p: float, top_k: int | None) -> Sampl
 
 
 @specimen(3, symbol=MAKE_SAMPLER)
-def top_p_0_keeps_nothing(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def top_p_0_keeps_nothing(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     sample = make_sampler(temp, top_p, top_k)
     return (lambda x: sample(_likeliest(x, 0))) if top_p == 0 else sample
+
+
+@specimen(3, symbol=MAKE_SAMPLER)
+def top_p_of_the_whole_row(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
+    sample = make_sampler(temp, 0, top_k)
+    share = top_p if top_p and _is_on(top_p) else 2.0
+    return lambda x: sample(mx.where(_sum_of_likelier(x) < share, x, -mx.inf))
+
+
+@specimen(3, symbol=MAKE_SAMPLER)
+def top_p_1_without_the_last_token(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
+    if temp == 0 or top_p != 1:
+        return make_sampler(temp, top_p, top_k)
+    sample = make_sampler(temp, 0, top_k)
+    return lambda x: sample(_likeliest(x, x.shape[-1] - 1))

@@ -1,5 +1,6 @@
 """Week 2, day 1: what goes wrong with a cache, and with a model that has some."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 from weakref import WeakSet
@@ -742,6 +743,57 @@ def end_token_in_the_text(
         detokenizer.add_token(new[0])
         print(detokenizer.last_segment, end="", flush=True)
     detokenizer.finalize()
+    return detokenizer.text
+
+
+def _chosen(model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str) -> Iterator[int]:
+    """Go through the likeliest tokens, rightly."""
+    caches = _caches(model)
+
+    def choose(new: list[int], offset: int) -> int:
+        return _likeliest(model(mx.array([new]), offset, caches))
+
+    return _tokens(tokenizer, prompt, choose)
+
+
+@specimen(4, symbol=GENERATE)
+def only_one_end_token(
+    model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str
+) -> str:
+    caches, new, offset = _caches(model), list(tokenizer.encode(prompt)), 0
+    detokenizer = tokenizer.detokenizer
+    while True:
+        logits = model(mx.array([new]), offset, caches)
+        offset += len(new)
+        new = [_likeliest(logits)]
+        if new[0] == tokenizer.eos_token_id:
+            break
+        detokenizer.add_token(new[0])
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    return detokenizer.text
+
+
+@specimen(4, symbol=GENERATE)
+def fixed_number_of_steps(
+    model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str
+) -> str:
+    detokenizer = tokenizer.detokenizer
+    for token in itertools.islice(_chosen(model, tokenizer, prompt), 50):
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
+    detokenizer.finalize()
+    return detokenizer.text
+
+
+@specimen(4, symbol=GENERATE)
+def detokenizer_not_finished(
+    model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str
+) -> str:
+    detokenizer = tokenizer.detokenizer
+    for token in _chosen(model, tokenizer, prompt):
+        detokenizer.add_token(token)
+        print(detokenizer.last_segment, end="", flush=True)
     return detokenizer.text
 
 

@@ -251,15 +251,15 @@ class multi_head_of_the_library(nn.MultiHeadAttention):
         for name, weight in zip(names, (wq, wk, wv, wo), strict=True):
             self[name].weight = weight
 
-    def __call__(
-        self, queries: Array, keys: Array, values: Array, mask: Mask = None
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, query: Array, key: Array, value: Array, mask: Mask = None
     ) -> Array:
         """Bring the leading axes together: the library wants exactly one."""
-        one_batch = (-1, *queries.shape[-2:])
+        one_batch = (-1, *query.shape[-2:])
         output = super().__call__(
-            queries.reshape(one_batch),
-            keys.reshape(one_batch),
-            values.reshape(one_batch),
+            query.reshape(one_batch),
+            key.reshape(one_batch),
+            value.reshape(one_batch),
             mask,
         )
-        return output.reshape(queries.shape)
+        return output.reshape(query.shape)

@@ -282,3 +282,27 @@ def function_inside_a_function(
         return mx.moveaxis(rotated, 1, 2)
 
     return rotate
+
+
+@specimen(1, 2, symbol=ROPE)
+class table_filled_in_a_loop:
+    """Compute one sine after the other in Python: right, and slow.
+
+    A table of a million entries took it longer than a test may take, so it refuses
+    more than a test has any need for.
+    """
+
+    def __init__(
+        self, dims: int, seq_len: int, base: float = 10000, traditional: bool = False
+    ) -> None:
+        assert seq_len * dims // 2 <= 2**16, "a smaller table would do"
+        speeds = [base ** (-2 * i / dims) for i in range(dims // 2)]
+        rows = [[position * speed for speed in speeds] for position in range(seq_len)]
+        self.cos = mx.array([[math.cos(angle) for angle in row] for row in rows])
+        self.sin = mx.array([[math.sin(angle) for angle in row] for row in rows])
+        self.traditional = traditional
+
+    def __call__(self, x: mx.array, offset: slice | None = None) -> mx.array:
+        rows = offset or slice(x.shape[1])
+        cos, sin = self.cos[rows, None], self.sin[rows, None]
+        return _rotated(x, cos, sin, self.traditional)

@@ -6,6 +6,7 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 
+from tiny_llm_course.right_variants.week_1_day_2 import table_filled_in_a_loop
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_simple
 from tiny_llm_ref.attention import scaled_dot_product_attention_grouped as grouped
@@ -307,6 +308,20 @@ class layer_head_by_head(_Weights):
         if not hasattr(self, "rope"):
             self.rope = RoPE(self.width, self.max_seq_len, self.theta)
         return self.rope(x[:, :, None, :], slice(0, x.shape[1]))[:, :, 0, :]
+
+
+@specimen(3, symbol=ATTENTION)
+class layer_with_a_table_filled_in_a_loop(_Weights):
+    """Rotate by a table that is made in Python, and slowly."""
+
+    def __call__(self, x: Array, mask: Mask = None) -> Array:
+        weights = (self.wq, self.wk, self.wv, self.wo, self.bq, self.bk, self.bv)
+        layer = Qwen2MultiHeadAttention(
+            x.shape[-1], self.num_heads, self.num_kv_heads, *weights
+        )
+        rope: Any = table_filled_in_a_loop(self.width, self.max_seq_len, self.theta)
+        layer.rope = rope
+        return layer(x, mask)
 
 
 @specimen(3, symbol=ATTENTION)

@@ -27,7 +27,7 @@ class cast_back_before_the_gain(_Norm):
         wide = x.astype(mx.float32)
         mean_square = mx.mean(mx.square(wide), axis=-1, keepdims=True)
         unit = wide * mx.rsqrt(mean_square + self.eps)
-        return self.weight * unit.astype(x.dtype)
+        return self.weight.astype(x.dtype) * unit.astype(x.dtype)
 
 
 @specimen(1, symbol=RMS_NORM)
@@ -87,7 +87,7 @@ class compiled_norm(_Norm):
 @specimen(1, symbol=RMS_NORM)
 class library_rms_norm(_Norm):
     def __call__(self, x: mx.array) -> mx.array:
-        return mx.fast.rms_norm(x, self.weight, self.eps)
+        return mx.fast.rms_norm(x, self.weight, self.eps).astype(x.dtype)
 
 
 @specimen(1, symbol=RMS_NORM)
@@ -95,6 +95,10 @@ class library_layer(nn.RMSNorm):
     def __init__(self, dim: int, weight: mx.array, eps: float = 1e-5) -> None:
         super().__init__(dim, eps)
         self.weight = weight
+
+    def __call__(self, x: mx.array) -> mx.array:
+        """Cast: beside a float32 gain the library gives a float32 result."""
+        return super().__call__(x).astype(x.dtype)
 
 
 @specimen(2, symbol=SILU)
@@ -151,11 +155,18 @@ class products_written_out:
 
 @specimen(2, symbol=MLP)
 class gate_and_up_in_one_product:
-    def __init__(self, dim: int, hidden_dim: int, *weights: mx.array) -> None:
+    def __init__(
+        self,
+        dim: int,
+        hidden_dim: int,
+        w_gate: mx.array,
+        w_up: mx.array,
+        w_down: mx.array,
+    ) -> None:
         del dim
         self.hidden_dim = hidden_dim
-        self.w_gate_up = mx.concatenate(list(weights[:2]), axis=0)
-        self.w_down = weights[2]
+        self.w_gate_up = mx.concatenate([w_gate, w_up], axis=0)
+        self.w_down = w_down
 
     def __call__(self, x: mx.array) -> mx.array:
         both = mx.matmul(x, self.w_gate_up.swapaxes(0, 1))
@@ -188,14 +199,21 @@ class products_by_einsum:
 
 @specimen(2, symbol=MLP)
 class library_layers(nn.Module):
-    def __init__(self, dim: int, hidden_dim: int, *weights: mx.array) -> None:
+    def __init__(
+        self,
+        dim: int,
+        hidden_dim: int,
+        w_gate: mx.array,
+        w_up: mx.array,
+        w_down: mx.array,
+    ) -> None:
         super().__init__()
         self.gate_proj = nn.Linear(dim, hidden_dim, bias=False)
         self.up_proj = nn.Linear(dim, hidden_dim, bias=False)
         self.down_proj = nn.Linear(hidden_dim, dim, bias=False)
-        layers = (self.gate_proj, self.up_proj, self.down_proj)
-        for layer, weight in zip(layers, weights, strict=True):
-            layer.weight = weight
+        self.gate_proj.weight = w_gate
+        self.up_proj.weight = w_up
+        self.down_proj.weight = w_down
 
     def __call__(self, x: mx.array) -> mx.array:
         return self.down_proj(nn.silu(self.gate_proj(x)) * self.up_proj(x))

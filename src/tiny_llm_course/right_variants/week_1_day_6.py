@@ -30,7 +30,7 @@ def ids_in_one_array(
         logits = model(tokens)[:, -1]
         log_probs = nn.log_softmax(logits, axis=-1)
         token = sampler(log_probs) if sampler else mx.argmax(log_probs, axis=-1)
-        if token.item() == tokenizer.eos_token_id:
+        if token.item() in tokenizer.eos_token_ids:
             return tokenizer.decode(tokens[0, num_prompt_tokens:].tolist())
         tokens = mx.concatenate([tokens, token[:, None]], axis=1)
         detokenizer.add_token(token.item())
@@ -43,8 +43,9 @@ def tokens_from_a_generator(
 ) -> str:
     detokenizer = tokenizer.detokenizer
     steps = _steps(model, tokenizer.encode(prompt), sampler)
-    is_text = tokenizer.eos_token_id.__ne__
-    for token in itertools.takewhile(is_text, steps):
+    for token in itertools.takewhile(
+        lambda one: one not in tokenizer.eos_token_ids, steps
+    ):
         detokenizer.add_token(token)
         sys.stdout.write(detokenizer.last_segment)
         sys.stdout.flush()
@@ -71,7 +72,7 @@ def decoded_as_a_whole(
     answer: list[int] = []
     printed = ""
     token = _next(model, ids, sampler)
-    while token != tokenizer.eos_token_id:
+    while token not in tokenizer.eos_token_ids:
         answer += [token]
         text = tokenizer.decode(answer)
         if not text.endswith("\ufffd"):
@@ -130,7 +131,7 @@ def token_by_recursion(
 
     def continue_from(ids: list[int]) -> str:
         token = _next(model, ids, sampler)
-        if token == tokenizer.eos_token_id:
+        if token in tokenizer.eos_token_ids:
             detokenizer.finalize()
             return detokenizer.text
         detokenizer.add_token(token)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import mlx.core as mx
 import numpy as np
@@ -13,12 +14,12 @@ MAKE_SAMPLER = "sampler.make_sampler"
 Sampler = Callable[[mx.array], mx.array]
 
 
-def _is_on(top_p: float) -> bool:
-    return 0 < top_p < 1
+def _is_on(top_p: float | None) -> TypeGuard[float]:
+    return top_p is not None and 0 < top_p < 1
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def gumbel_noise(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def gumbel_noise(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     """Add noise and take the largest; find places by sorting twice."""
 
     def sample(x: mx.array) -> mx.array:
@@ -37,7 +38,9 @@ def gumbel_noise(temp: float, top_p: float, top_k: int | None) -> Sampler:
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def drawn_by_cumulative_sums(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def drawn_by_cumulative_sums(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     """Find where a uniform number falls, in sorted order, and look up the id."""
 
     def sample(x: mx.array) -> mx.array:
@@ -60,14 +63,15 @@ def drawn_by_cumulative_sums(temp: float, top_p: float, top_k: int | None) -> Sa
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def thresholds(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def thresholds(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     """Keep what is at least as likely as the last token to be kept."""
 
     def sample(x: mx.array) -> mx.array:
         if temp == 0:
             return mx.argmax(x, axis=-1)
         if top_k:
-            least = mx.min(mx.topk(x, top_k, axis=-1), axis=-1, keepdims=True)
+            likeliest = mx.topk(x, min(top_k, x.shape[-1]), axis=-1)
+            least = mx.min(likeliest, axis=-1, keepdims=True)
             x = mx.where(x < least, -mx.inf, x)
         if _is_on(top_p):
             p = mx.softmax(x, axis=-1)
@@ -81,11 +85,13 @@ def thresholds(temp: float, top_p: float, top_k: int | None) -> Sampler:
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def sums_from_the_least_likely(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def sums_from_the_least_likely(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     """Sort upwards, and drop what lies in the tail of 1 - top_p."""
 
     def sample(x: mx.array) -> mx.array:
-        if top_k:
+        if top_k and top_k < x.shape[-1]:
             dropped = mx.argpartition(x, -top_k, axis=-1)[:, :-top_k]
             x = mx.put_along_axis(x, dropped, mx.array(-mx.inf), axis=-1)
         if _is_on(top_p):
@@ -100,53 +106,12 @@ def sums_from_the_least_likely(temp: float, top_p: float, top_k: int | None) -> 
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def shares_of_the_whole_row(temp: float, top_p: float, top_k: int | None) -> Sampler:
-    """Take top-p as a share of all tokens: top-k has not been scaled up."""
-
-    def sample(x: mx.array) -> mx.array:
-        order = mx.argsort(-x, axis=-1)
-        if temp == 0:
-            return order[:, 0]
-        scores = mx.take_along_axis(x, order, axis=-1)
-        allowed = mx.ones(scores.shape, dtype=mx.bool_)
-        if top_k:
-            allowed &= mx.arange(x.shape[-1]) < top_k
-        if _is_on(top_p):
-            p = mx.exp(scores)
-            allowed &= mx.cumsum(p, axis=-1) - p < top_p
-        place = mx.random.categorical(mx.where(allowed, scores / temp, -mx.inf))
-        return mx.take_along_axis(order, place[:, None], axis=-1)[:, 0]
-
-    return sample
-
-
-@specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def top_p_first(temp: float, top_p: float, top_k: int | None) -> Sampler:
-    """Narrow by top-p, then by top-k: the same as the other way round, unscaled."""
-
-    def sample(x: mx.array) -> mx.array:
-        likeliest = mx.argmax(x, axis=-1)
-        p = mx.exp(x)
-        order = mx.argsort(-p, axis=-1)
-        places = mx.argsort(order, axis=-1)
-        if _is_on(top_p):
-            sums = mx.cumsum(mx.take_along_axis(p, order, axis=-1), axis=-1)
-            before = mx.take_along_axis(sums, places, axis=-1) - p
-            x = mx.where(before < top_p, x, -mx.inf)
-        if top_k:
-            x = mx.where(places < top_k, x, -mx.inf)
-        return likeliest if temp == 0 else mx.random.categorical(x / temp)
-
-    return sample
-
-
-@specimen(1, 2, 3, symbol=MAKE_SAMPLER)
 @dataclass
 class sampler_object:
     """Be an object that can be called, and that splits a random key of its own."""
 
     temp: float
-    top_p: float = 0.0
+    top_p: float | None = None
     top_k: int | None = None
     key: mx.array = field(default_factory=lambda: mx.random.key(42))
 
@@ -167,7 +132,7 @@ class sampler_object:
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
 def list_of_ids(
-    temp: float, top_p: float, top_k: int | None, greedy_below: float = 0.0
+    temp: float, top_p: float | None, top_k: int | None, greedy_below: float = 0.0
 ) -> Callable[[mx.array], object]:
     """Compare every token with every other, and return a Python list."""
 
@@ -188,7 +153,9 @@ def list_of_ids(
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def one_row_mapped_over_all(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def one_row_mapped_over_all(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     """Write the filters for a single row, and let `vmap` add the batch."""
 
     def kept(row: mx.array) -> mx.array:
@@ -210,7 +177,9 @@ def one_row_mapped_over_all(temp: float, top_p: float, top_k: int | None) -> Sam
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def powers_of_probabilities(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def powers_of_probabilities(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
     """Leave log-probabilities behind: set probabilities to 0, then take a power."""
 
     def sample(x: mx.array) -> mx.array:
@@ -231,12 +200,12 @@ def powers_of_probabilities(temp: float, top_p: float, top_k: int | None) -> Sam
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def filters_in_a_list(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def filters_in_a_list(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     """Collect the filters first; write a large negative number for -inf."""
     filters: list[Sampler] = []
     if top_k is not None and top_k > 0:
         filters.append(lambda x: mx.where(mx.arange(x.shape[1]) < top_k, x, -1e9))
-    if 0.0 < top_p < 1.0:
+    if _is_on(top_p):
         filters.append(lambda x: mx.where(_sum_before(x) < top_p, x, -1e9))
 
     def sample(x: mx.array) -> mx.array:
@@ -258,7 +227,7 @@ def _sum_before(sorted_x: mx.array) -> mx.array:
 
 
 @specimen(1, 2, 3, symbol=MAKE_SAMPLER)
-def drawn_with_numpy(temp: float, top_p: float, top_k: int | None) -> Sampler:
+def drawn_with_numpy(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     """Go over to numpy and its generator, in float64, and come back with the ids."""
     generator = np.random.default_rng(7)
 

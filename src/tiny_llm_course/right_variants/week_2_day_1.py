@@ -338,7 +338,7 @@ def prompt_in_pieces(model: Qwen2ModelWeek2, tokenizer: Tokenizer, prompt: str) 
     while True:
         logits = model(token, caches[0].offset, caches)
         token = mx.argmax(logits[:, -1:], axis=-1)
-        if token.item() == tokenizer.eos_token_id:
+        if token.item() in tokenizer.eos_token_ids:
             return tokenizer.decode(answer)
         answer.append(cast("int", token.item()))
         detokenizer.add_token(answer[-1])

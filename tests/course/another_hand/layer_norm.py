@@ -9,4 +9,5 @@ class RMSNorm:
 
     def __call__(self, x):
         square = mx.square(x.astype(mx.float32)).mean(-1, keepdims=True)
-        return (x / mx.sqrt(square + self.eps)).astype(x.dtype) * self.weight
+        unit = (x / mx.sqrt(square + self.eps)).astype(x.dtype)
+        return unit * self.weight.astype(x.dtype)

@@ -1,0 +1,195 @@
+"""What the docstrings of Week 1 promise, and the graded test that holds each promise.
+
+Promises are read from the reference: each sentence and formula of a docstring, each
+argument, what is returned, the shapes in the annotations, and each default. No test
+asks for what stands under `Raises`, which is for whoever uses a solution.
+
+`tests/promises.toml` says by which tests each of them is held, and
+`python -m tiny_llm_course.checks.promises` makes `tests/PROMISES.md` of it.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tiny_llm_course.places import REFERENCE, TESTS
+from tiny_llm_course.syllabus import foundations, select_days, tasks, tasks_of
+
+HELD_BY = TESTS / "promises.toml"
+TABLE = TESTS / "PROMISES.md"
+NO_PROMISE = ("Raises:", "Source:")
+
+HEAD = """\
+# What is promised, and what holds it
+
+Each public name of the required tasks of Week 1, each promise of its docstring, its
+shapes and its defaults, and the graded tests that fail where the promise is broken.
+Sentences that promise nothing have their reason in brackets. What stands under `Raises`
+helps whoever uses a solution: no test asks for it. Made by
+`pdm run python -m tiny_llm_course.checks.promises` from `tests/promises.toml`.
+"""
+
+
+def public_names() -> list[str]:
+    """Return the symbols of all required tasks of Week 1, in the order of the days."""
+    required = [
+        task for day in select_days(1, None) for task in day.tasks if not task.optional
+    ]
+    return list(dict.fromkeys(symbol for task in required for symbol in task.symbols))
+
+
+def promises(symbol: str) -> list[str]:
+    """Return what a public name of the reference promises, in the words of its stub."""
+    file, name = symbol.split(".")
+    module = ast.parse((REFERENCE / f"{file}.py").read_text(encoding="utf-8"))
+    found = next(
+        node
+        for node in module.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+    )
+    return list(_promises_of(found))
+
+
+def held_by() -> dict[str, dict[str, list[str] | str]]:
+    """Read which tests hold what, by symbol and by the beginning of the promise."""
+    return tomllib.loads(HELD_BY.read_text(encoding="utf-8"))
+
+
+def graded_tests() -> set[str]:
+    """Return all graded tests of Week 1, as `tests/promises.toml` calls them."""
+    found: set[str] = set()
+    for path in TESTS.glob("test_week_1_day_?.py"):
+        names = re.findall(r"^def test_(\w+)", path.read_text("utf-8"), re.MULTILINE)
+        found |= {f"{path.stem.removeprefix('test_week_1_')}::{name}" for name in names}
+    return found
+
+
+def problems() -> Iterator[str]:
+    """Yield what is amiss: a promise that nobody holds, or an entry about nothing."""
+    entries, known = held_by(), graded_tests()
+    for symbol in public_names():
+        found, own = promises(symbol), entries.get(symbol, {})
+        for promise in found:
+            if len(_beginnings(promise, own)) != 1:
+                yield f"{symbol}: no single entry holds {promise!r}"
+        for beginning, held in own.items():
+            if not any(promise.startswith(beginning) for promise in found):
+                yield f"{symbol}: promises nothing that begins with {beginning!r}"
+            for test in held if isinstance(held, list) else ():
+                if test not in known:
+                    yield f"{symbol}: there is no test {test}"
+                elif not test.startswith(_of_its_tasks(symbol)):
+                    yield f"{symbol}: {test} has nothing to do with it"
+    yield from (f"{one}: no public name" for one in entries.keys() - public_names())
+
+
+def _of_its_tasks(symbol: str) -> tuple[str, ...]:
+    """Return how the tests begin of a symbol's tasks, and of those that build on one.
+
+    Grouped attention learns the name of the causal mask in the task of the mask.
+    """
+    own = {task.address for task in tasks_of(symbol)}
+    following = [task for task in tasks() if own & ({task.address} | foundations(task))]
+    addresses = [task.address for task in following]
+    return tuple(f"day_{one.day}::task_{one.task}_" for one in addresses)
+
+
+def table() -> str:
+    """Write the page."""
+    entries, lines = held_by(), [HEAD]
+    for symbol in public_names():
+        lines += [f"## `{symbol}`\n", "| promise | held by |", "|---|---|"]
+        for promise in promises(symbol):
+            (beginning,) = _beginnings(promise, entries[symbol])
+            held = entries[symbol][beginning]
+            shown = f"({held})" if isinstance(held, str) else _listed(held)
+            lines.append(f"| {promise.replace('|', chr(92) + '|')} | {shown} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _listed(tests: list[str]) -> str:
+    """Write the names of tests as code, each with its file."""
+    pairs = [test.split("::") for test in tests]
+    named = [f"`test_week_1_{day}.py::test_{name}`" for day, name in pairs]
+    return "<br>".join(named)
+
+
+def _beginnings(promise: str, entries: dict[str, Any]) -> list[str]:
+    """Return the entries that a promise begins with."""
+    return [one for one in entries if promise.startswith(one)]
+
+
+def _promises_of(node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+    """Yield the promises of a function, or of a class and its public methods."""
+    yield from _told(ast.get_docstring(node) or "")
+    if isinstance(node, ast.FunctionDef):
+        yield from _signed(node)
+        return
+    for method in node.body:
+        if not isinstance(method, ast.FunctionDef):
+            continue
+        if method.name == "__init__":
+            yield from _defaults(method)
+        elif method.name == "__call__" or not method.name.startswith("_"):
+            yield from _promises_of(method)
+
+
+def _told(docstring: str) -> Iterator[str]:
+    """Yield the sentences, formulas, arguments and results of a docstring."""
+    for block in docstring.split("\n\n"):
+        lines = block.splitlines()
+        if block.startswith(NO_PROMISE):
+            continue
+        if block.startswith("Args:"):
+            yield from (_one_line(one) for one in re.split(r"\n    (?=\S)", block)[1:])
+        elif block.startswith("Returns:"):
+            yield _one_line(block)
+        elif all(line.startswith("    ") for line in lines):
+            yield from (f"`{line.strip()}`" for line in lines)
+        else:
+            yield from re.split(r"(?<=[.:]) (?=[A-Z])", _one_line(block))
+
+
+def _one_line(text: str) -> str:
+    """Undo line breaks."""
+    return " ".join(text.split())
+
+
+def _signed(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield what a signature promises: shapes and defaults."""
+    arguments = [one for one in function.args.args if one.annotation]
+    shapes = [
+        f"{one.arg} {shape}"
+        for one in arguments
+        if one.annotation and (shape := _shape(one.annotation))
+    ]
+    result = _shape(function.returns) if function.returns else ""
+    if shapes and result:
+        yield f"Shapes: {', '.join(shapes)} -> {result}"
+    yield from _defaults(function)
+
+
+def _shape(annotation: ast.expr) -> str:
+    """Return the shape in an annotation, as in `Float[mx.array, "*N L E"]`."""
+    found = re.search(r"\[mx\.array, '([^']*)'\]", ast.unparse(annotation))
+    return f"`{found[1].strip()}`" if found else ""
+
+
+def _defaults(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield each default of a signature."""
+    arguments, defaults = function.args.args, function.args.defaults
+    for one, default in zip(arguments[-len(defaults) :], defaults, strict=False):
+        yield f"Default: {one.arg} = {ast.unparse(default)}"
+
+
+def _write(path: Path = TABLE) -> None:
+    """Write the page where it belongs."""
+    path.write_text(table(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write()

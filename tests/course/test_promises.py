@@ -1,0 +1,67 @@
+"""Whatever a docstring of Week 1 promises is held by a graded test, and listed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tiny_llm_course.checks import promises
+
+SILU, ITS_DTYPE = "basics.silu", "Shape and dtype are"
+
+
+@pytest.fixture
+def amiss_when(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Return a function that changes an entry of `silu`, and says what is amiss."""
+
+    def change(beginning: str, held_by: list[str] | str | None) -> list[str]:
+        entries = promises.held_by()
+        entries[SILU].pop(beginning, None)
+        if held_by is not None:
+            entries[SILU][beginning] = held_by
+        monkeypatch.setattr(promises, "held_by", lambda: entries)
+        return list(promises.problems())
+
+    return change
+
+
+def test_every_promise_is_held_by_a_test_of_its_task() -> None:
+    assert list(promises.problems()) == []
+
+
+def test_the_table_is_up_to_date() -> None:
+    """Run `python -m tiny_llm_course.checks.promises` where it is not."""
+    assert promises.TABLE.read_text(encoding="utf-8") == promises.table()
+
+
+def test_a_docstring_is_taken_apart() -> None:
+    """Sentences, formulas, arguments, shapes and defaults, but not `Raises`."""
+    found = promises.promises("layer_norm.RMSNorm")
+
+    assert "`y = x / sqrt(mean(x * x over D) + eps) * weight`" in found
+    assert "The result has the dtype of `x`." in found
+    assert "weight: Learned gain, one per channel. 1.0 is the identity." in found
+    assert "Default: eps = 1e-05" in found
+    assert "Shapes: x `*N D` -> `*N D`" in found
+    assert not any("ValueError" in promise for promise in found)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "held_by", "problem"),
+    [
+        (ITS_DTYPE, None, "no single entry holds 'Shape and dtype are those of `x`.'"),
+        ("It is fast", "praise", "promises nothing that begins with 'It is fast'"),
+        (ITS_DTYPE, ["day_4::task_2_x"], "there is no test day_4::task_2_x"),
+        (
+            ITS_DTYPE,
+            ["day_4::task_1_agrees_with_torch"],
+            "day_4::task_1_agrees_with_torch has nothing to do with it",
+        ),
+    ],
+)
+def test_what_is_amiss_is_told(
+    amiss_when: Callable[..., list[str]],
+    beginning: str,
+    held_by: list[str] | str | None,
+    problem: str,
+) -> None:
+    assert amiss_when(beginning, held_by) == [f"{SILU}: {problem}"]
