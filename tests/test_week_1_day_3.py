@@ -43,12 +43,13 @@ def test_task_1_agrees_with_torch(
     grade.assert_close(call, attention.attention(query, key, value), dtype)
 
 
-def test_task_1_uses_the_scale_it_is_given(grade: Grader) -> None:
-    query, key, value = _heads((2,), 4, 2)
+@each_dtype
+def test_task_1_uses_the_scale_it_is_given(grade: Grader, dtype: mx.Dtype) -> None:
+    query, key, value = _heads((2,), 4, 2, dtype)
 
     call = Call(GROUPED, (query, key, value), {"scale": 0.7})
 
-    grade.assert_close(call, attention.attention(query, key, value, 0.7), mx.float32)
+    grade.assert_close(call, attention.attention(query, key, value, 0.7), dtype)
 
 
 @each_dtype

@@ -15,7 +15,13 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.extension.building import problem_of
 from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.grading.call import Call, dtype_name, show
-from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, units_off
+from tiny_llm_course.grading.closeness import (
+    ALLOWED_UNITS,
+    Truth,
+    is_close,
+    judged_as,
+    units_off,
+)
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     BrokenError,
@@ -70,7 +76,8 @@ class Grader:
         if got.dtype != dtype:
             names = {"expected": dtype_name(dtype), "got": dtype_name(got.dtype)}
             message = say("grading.wrong_dtype", call=call, **names)
-            raise WrongError(message, ArrayEvidence(got, truth))
+            as_asked = judged_as(truth, dtype, got.dtype)
+            raise WrongError(message, ArrayEvidence(got, as_asked))
         if not is_close(got, truth):
             message = _far_off(call, got, truth)
             raise WrongError(message, ArrayEvidence(got, truth))
