@@ -15,6 +15,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.syllabus import file_of, tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.untrusted import words_of
 
 OUR_PACKAGES = {"tiny_llm": "tiny_llm", "ref": "tiny_llm_ref"}
 
@@ -67,7 +68,7 @@ class Solution:
         except Unsolved:
             raise
         except (Exception, SystemExit) as error:
-            said = error.msg if isinstance(error, SyntaxError) else error
+            said = error.msg if isinstance(error, SyntaxError) else words_of(error)
             where = _own_line(error, self.folder)
             names = {"file": file, "error": f"{type(error).__name__}: {said}"}
             message = say("grading.broken_file", **names, where=where)

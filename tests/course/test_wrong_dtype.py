@@ -103,7 +103,10 @@ def attention_by(
 @pytest.mark.parametrize(
     ("attention", "name"),
     [
-        (attention_by(lambda width: 1 / mx.sqrt(width)), "scale_made_an_array"),
+        (
+            attention_by(lambda width: 1 / mx.sqrt(mx.array(width))),
+            "scale_made_an_array",
+        ),
         (attention_by(lambda width: mx.array(width**-0.5)), "scale_made_an_array"),
         (attention_by(lambda width: width**-0.5, True), "attention_left_in_float32"),
     ],

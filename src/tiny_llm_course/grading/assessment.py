@@ -1,7 +1,7 @@
 """Grades some days, and finds out what stands in the way of what fails."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def assess(
     if foundations:
         below = _grade_tasks(foundations, solution, start)
         results = below.joined_with(results)
-    return [_with_remarks(report, folder) for report in standings(days, results)]
+    return _with_remarks(standings(days, results), folder, results)
 
 
 def tasks_asked_for(
@@ -68,8 +68,7 @@ def assess_tasks(
     """Grade some tasks and nothing else, as fast as it goes."""
     folder = load_solution(solution).folder
     results = _grade_tasks(tasks, solution, launch)
-    reports = standings(select_days(None, None), results)
-    return [_with_remarks(report, folder) for report in reports]
+    return _with_remarks(standings(select_days(None, None), results), folder, results)
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
@@ -86,11 +85,26 @@ def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Result
     return results.joined_with(graded)
 
 
-def _with_remarks(report: TaskReport, folder: Path) -> TaskReport:
-    """Add a remark for each library operation that does the work of the task."""
-    address = report.task.address
-    remarks = [
-        say("report.remark", address=address, file=file, operation=operation)
-        for file, operation in library_calls(report.task, folder)
+def _with_remarks(
+    reports: list[TaskReport], folder: Path, results: Results
+) -> list[TaskReport]:
+    """Add what is worth saying, right or wrong.
+
+    Of each task, that is which library operations do its work. Of all, that the process
+    broke off, which stands with the first.
+    """
+    endings = [say("grading.ended_late", how=one.how) for one in results.endings]
+    remarks = [[*_library_remarks(report, folder)] for report in reports]
+    if remarks:
+        remarks[0] += endings
+    return [
+        replace(report, remarks=tuple(own))
+        for report, own in zip(reports, remarks, strict=True)
     ]
-    return replace(report, remarks=tuple(remarks))
+
+
+def _library_remarks(report: TaskReport, folder: Path) -> Iterator[str]:
+    """Yield a remark for each library operation that does the work of the task."""
+    address = report.task.address
+    for file, operation in library_calls(report.task, folder):
+        yield say("report.remark", address=address, file=file, operation=operation)

@@ -3,7 +3,7 @@
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tiny_llm_course.grading.closeness import (
     judged_as,
     units_off,
 )
+from tiny_llm_course.grading.underway import Underway
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     BrokenError,
@@ -35,6 +36,7 @@ from tiny_llm_course.grading.verdict import (
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.syllabus import Task, task_at, tasks_of
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.untrusted import words_of
 
 NOT_BUILT = "NotBuiltError"
 """What `kernels.py` raises where there is no compiled module."""
@@ -46,9 +48,11 @@ class Grader:
 
     Attributes:
         solution: Whose names are called.
+        underway: Notes each call, in case that it does not come back.
     """
 
     solution: Solution
+    underway: Underway = field(default_factory=Underway)
 
     def run(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and fail the test when it raises or changes its arguments."""
@@ -143,6 +147,7 @@ class Grader:
 
     def _attempt(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and turn what it raises into a verdict on the solution."""
+        self.underway.begin(call)
         try:
             # pytest makes errors of warnings, which is too strict for a learner.
             with warnings.catch_warnings(action="default"):
@@ -151,7 +156,7 @@ class Grader:
             if isinstance(output, mx.array | list | tuple):
                 mx.eval(output)
         except Unsolved as error:
-            raise NotStartedError(str(error)) from None
+            raise NotStartedError(words_of(error)) from None
         except NotImplementedError:
             raise NotStartedError(tasks_of(call.symbol)[0].not_started()) from None
         except BrokenFileError as error:
@@ -165,11 +170,13 @@ class Grader:
             raise BrokenError(message, TextEvidence(str(error))) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's, shown
             raise self._raised(call, error) from None
+        finally:
+            self.underway.end()
         return output
 
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
         """Show what a solution raised, and where."""
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {words_of(error)}"
         frames = own_frames(error, self.solution.folder)
         message = say("grading.raised", call=call, error=text, frames=frames)
         return BrokenError(message, TextEvidence(text))

@@ -9,14 +9,18 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 # What is graded before there are kernels must not depend on whether they are built.
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
+import pdb
 import re
+import sys
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import mlx.core as mx
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
@@ -24,11 +28,16 @@ from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
 from tiny_llm_course.grading.standing import is_own_stub
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.grading.underway import Trace, Underway
+from tiny_llm_course.grading.verdict import BreakpointError, VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import Address, task_at
+from tiny_llm_course.syllabus import Address, file_of, task_at
+from tiny_llm_course.untrusted import MAX_LENGTH, words_of
+
+PRINTING_FILES = {"generate.py"}
+"""What they hold is asked to print."""
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
 """What the book prints is the same on every machine, with a GPU or without."""
@@ -37,6 +46,9 @@ DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """What came of every graded test of this run, by task."""
+
+UNDERWAY = pytest.StashKey[Underway]()
+"""Knows the call that is running, or was run last."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,9 +80,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start without outcomes."""
+    """Start without outcomes, and leave a trace of what happens.
+
+    Last, because pytest itself writes stacks of crashes, to where nobody reads them.
+    """
     config.stash[OUTCOMES] = {}
+    path = config.getoption("--results")
+    config.stash[UNDERWAY] = Underway(Trace(path).note if path else None)
+    if path:
+        Trace(path).leave_stack()
+        sys.breakpointhook = pdb.set_trace = _nobody_to_ask
+
+
+def _nobody_to_ask(*_: object, **__: object) -> NoReturn:
+    """Stand in for a debugger, which would wait for somebody to type."""
+    raise BreakpointError(say("grading.breakpoint"))
 
 
 @pytest.fixture(scope="session")
@@ -115,12 +141,14 @@ def device(request: pytest.FixtureRequest) -> mx.DeviceType:
 
 
 @pytest.fixture
-def grade(solution: Solution, device: mx.DeviceType) -> Iterator[Grader]:
+def grade(
+    request: pytest.FixtureRequest, solution: Solution, device: mx.DeviceType
+) -> Iterator[Grader]:
     """Judge the solution under test on one device."""
     usual = mx.default_device()
     mx.set_default_device(device)
     mx.random.seed(0)
-    yield Grader(solution)
+    yield Grader(solution, request.config.stash[UNDERWAY])
     mx.set_default_device(usual)
 
 
@@ -205,12 +233,20 @@ def pytest_runtest_makereport(
     status = results.PASSED if report.passed else results.WRONG
     if isinstance(verdict, VerdictError):
         status = verdict.status
-        report.longrepr = f"{item.name}: {status}\n{verdict}"
+        report.longrepr = f"{item.name}: {status}\n{words_of(verdict, MAX_LENGTH)}"
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task and (call.when == "call" or not report.passed):
-        message = str(verdict) if verdict else ""
-        results.append(path, results.Result(str(task), item.nodeid, status, message))
+        message = words_of(verdict, MAX_LENGTH) if verdict else ""
+        found = results.Result(str(task), item.nodeid, status, message)
+        results.append(path, replace(found, printed=_has_printed(item, report)))
     return report
+
+
+def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
+    """Tell whether a solution has printed what it need not."""
+    last = item.config.stash[UNDERWAY].last
+    prints = last is not None and file_of(last.symbol) in PRINTING_FILES
+    return bool(report.capstdout or report.capstderr) and not prints
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

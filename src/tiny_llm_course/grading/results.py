@@ -1,7 +1,7 @@
 """What came out of each test, written line by line so that a crash loses nothing."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 PASSED = "passed"
@@ -20,12 +20,16 @@ class Result:
         test: The node id of the test.
         status: One of the four above, or empty while the test runs.
         message: What its author reads, if it did not pass.
+        printed: Whether the solution has printed something that nobody has seen.
+        numbers: What it was called with, and what came of it, if it did not pass.
     """
 
     task: str
     test: str
     status: str = ""
     message: str = ""
+    printed: bool = False
+    numbers: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,23 +48,40 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a process broke off after its tests.
+
+    Attributes:
+        how: The name of the signal.
+    """
+
+    how: str
+
+
+@dataclass(frozen=True)
 class Results:
     """All that a run has written down.
 
     Attributes:
         tests: The last result of every test, in the order in which they ran.
         explanations: By the address of the task.
+        endings: How processes broke off after their tests.
     """
 
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
+    endings: tuple[Ending, ...] = ()
 
     def joined_with(self, other: "Results") -> "Results":
         """Return the results of two runs together."""
-        return Results(self.tests | other.tests, self.explanations | other.explanations)
+        return Results(
+            self.tests | other.tests,
+            self.explanations | other.explanations,
+            self.endings + other.endings,
+        )
 
 
-def append(path: Path, entry: Result | Explanation) -> None:
+def append(path: Path, entry: Result | Explanation | Ending) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(asdict(entry)) + "\n")
@@ -68,13 +89,15 @@ def append(path: Path, entry: Result | Explanation) -> None:
 
 def read(path: Path) -> Results:
     """Read what has been written so far. A test has a line when it starts, too."""
-    found = Results({}, {})
+    found, endings = Results({}, {}), list[Ending]()
     if not path.exists():
         return found
     for line in path.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
-        if "names" in entry:
+        if "how" in entry:
+            endings.append(Ending(**entry))
+        elif "names" in entry:
             found.explanations[entry["task"]] = Explanation(**entry)
         else:
             found.tests[entry["test"]] = Result(**entry)
-    return found
+    return replace(found, endings=tuple(endings))

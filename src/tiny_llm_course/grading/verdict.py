@@ -122,5 +122,9 @@ class BrokenError(VerdictError):
     """The solution raised an exception, or its file cannot be imported."""
 
 
+class BreakpointError(Exception):
+    """Raised by `breakpoint()` where nobody can type."""
+
+
 class StepLimitError(Exception):
     """Raised by a fake model: the loop that calls it does not stop."""
