@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +11,7 @@ from rich.console import Console
 
 from tiny_llm_course import progress
 from tiny_llm_course.commands.learning import remember
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands.terminal import CourseCommand, do_all
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
@@ -65,13 +67,15 @@ def _command(name: str, default: str) -> click.Command:
         tasks = [task for one in days for task in one.tasks]
         graded = progress.before(here(), tasks)
         reports = assess(days, solution, pytest_args)
-        if solution == STARTER.name:
-            remember(reports, graded, pytest_args)
-        if json_file:
-            exports.write_json(json_file, solution, reports)
-        if junitxml:
-            exports.write_junit(junitxml, solution, reports)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
+        saving: list[Callable[[], object]] = []
+        if solution == STARTER.name:
+            saving.append(partial(remember, reports, graded, pytest_args))
+        if json_file:
+            saving.append(partial(exports.write_json, json_file, solution, reports))
+        if junitxml:
+            saving.append(partial(exports.write_junit, junitxml, solution, reports))
+        do_all(saving)
         return int(any(report.is_open for report in reports))
 
     return command

@@ -58,6 +58,6 @@ def _show(console: Console, tasks: list[Task], solution: str, standby: Standby) 
     console.rule(datetime.now().astimezone().strftime("%H:%M:%S"))
     graded = progress.before(here(), tasks)
     reports = assess_tasks(tasks, solution, standby)
+    print_report(console, select_days(None, None), reports)
     if solution == STARTER.name:
         remember(reports, graded)
-    print_report(console, select_days(None, None), reports)
