@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from tiny_llm_course.grading import fence
+
 
 @dataclass(frozen=True)
 class Launched:
@@ -46,8 +48,9 @@ Launch = Callable[[Sequence[str]], Launched]
 
 
 def start(arguments: Sequence[str]) -> Launched:
-    """Start pytest in a fresh Python."""
-    return _spawn("pytest", *arguments, stdin=subprocess.DEVNULL)
+    """Start pytest in a fresh Python, without a network for a stranger's solution."""
+    prefix = fence.without_network() if fence.OPTION in arguments else ()
+    return _spawn("pytest", *arguments, prefix=prefix, stdin=subprocess.DEVNULL)
 
 
 class Standby:
@@ -84,11 +87,16 @@ class Standby:
             self._ready.said()
 
 
-def _spawn(module: str, *arguments: str, stdin: int = subprocess.PIPE) -> Launched:
+def _spawn(
+    module: str,
+    *arguments: str,
+    prefix: Sequence[str] = (),
+    stdin: int = subprocess.PIPE,
+) -> Launched:
     """Run a module in a new Python, whose output goes to files."""
     output, errors = _file(), _file()
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [*prefix, sys.executable, "-m", module, *arguments],
         stdin=stdin,
         stdout=output,
         stderr=errors,

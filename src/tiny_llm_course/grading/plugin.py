@@ -22,7 +22,7 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading import results
+from tiny_llm_course.grading import fence, results
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
@@ -52,7 +52,7 @@ UNDERWAY = pytest.StashKey[Underway]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--task`, `--results` and `--scores`."""
+    """Add `--solution`, `--task`, `--results`, `--scores` and `--scratch`."""
     parser.addoption(
         "--solution",
         default="tiny_llm",
@@ -78,6 +78,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="run each test on all known solutions, and write what comes of it here",
     )
+    parser.addoption(
+        fence.OPTION,
+        type=Path,
+        metavar="FOLDER",
+        help="work there, under limits of memory and time, as for a stranger's code",
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -92,6 +98,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if path:
         Trace(path).leave_stack()
         sys.breakpointhook = pdb.set_trace = _nobody_to_ask
+    if scratch := config.getoption(fence.OPTION):
+        fence.enter(scratch, has_gpu=len(DEVICES) > 1)
 
 
 def _nobody_to_ask(*_: object, **__: object) -> NoReturn:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
+from tiny_llm_course.grading import fence
 from tiny_llm_course.grading.ended import Ended, how_it_ended, tell
 from tiny_llm_course.grading.launch import Launch, Launched, start
 from tiny_llm_course.grading.results import CRASHED, Ending, Results, append, read
@@ -62,17 +63,26 @@ def grade(
         CourseError: pytest does not understand its arguments, or finds no test.
     """
     prepare(days, solution)
+    solved_in = load_solution(solution).folder
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        arguments = pytest_arguments(
-            days, solution, [*QUIETLY, *BELOW_PYTHON, *ALONE, *pytest_args], tasks
-        )
-        arguments += ["--results", str(path)]
+        options = [*QUIETLY, *BELOW_PYTHON, *ALONE, *pytest_args]
+        options += ["--results", str(path), *_fenced(solved_in, Path(folder))]
+        arguments = pytest_arguments(days, str(solved_in), options, tasks)
         path.touch()
-        attempt = Attempt(path, load_solution(solution).folder, silence_limit_s)
+        attempt = Attempt(path, solved_in, silence_limit_s)
         while _unfinished(launch(arguments), attempt):
             Trace(path).clear()
         return read(path)
+
+
+def _fenced(solution: Path, folder: Path) -> list[str]:
+    """Return the arguments for pytest that keep a stranger's code to itself."""
+    if not fence.is_strangers(solution):
+        return []
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    return [fence.OPTION, str(scratch)]
 
 
 def pytest_arguments(
