@@ -14,6 +14,7 @@ from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand, do_all
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
+from tiny_llm_course.grading.again import print_numbers
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.places import STARTER, here
@@ -25,6 +26,12 @@ VIEWS_OF_PYTEST = {
     *("-h", "--help", "--version", "--fixtures", "--markers", "--setup-plan"),
 }
 """Arguments with which somebody wants to see pytest itself."""
+
+
+SHOW = "--show"
+"""An option of ours, which people also type behind the lone `--`."""
+
+EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
 
 def _command(name: str, default: str) -> click.Command:
@@ -42,6 +49,7 @@ def _command(name: str, default: str) -> click.Command:
         metavar="PACKAGE_OR_FOLDER",
         help="What to grade.",
     )
+    @click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail.")
     @click.option("--json", "json_file", type=Path, help="Write the points here, too.")
     @click.option("--junitxml", type=Path, help="The same, as JUnit's XML.")
     @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
@@ -49,15 +57,17 @@ def _command(name: str, default: str) -> click.Command:
         week: int | None,
         day: int | None,
         solution: str,
-        json_file: Path | None,
-        junitxml: Path | None,
+        show: bool,
         pytest_args: tuple[str, ...],
+        **exported: Path | None,
     ) -> int:
         """Say of each task whether it is done, and if not, what is wrong.
 
         What this command does not know goes to pytest: `-k task_1` grades one task,
         `-v` shows pytest's own view.
         """
+        show |= SHOW in pytest_args
+        pytest_args = tuple(one for one in pytest_args if one != SHOW)
         days = select_days(week, day)
         if VIEWS_OF_PYTEST & set(pytest_args):
             prepare(days, solution)
@@ -68,13 +78,14 @@ def _command(name: str, default: str) -> click.Command:
         graded = progress.before(here(), tasks)
         reports = assess(days, solution, pytest_args)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
+        if show:
+            print_numbers(reports, solution)
         saving: list[Callable[[], object]] = []
         if solution == STARTER.name:
             saving.append(partial(remember, reports, graded, pytest_args))
-        if json_file:
-            saving.append(partial(exports.write_json, json_file, solution, reports))
-        if junitxml:
-            saving.append(partial(exports.write_junit, junitxml, solution, reports))
+        for kind, path in exported.items():
+            if path:
+                saving.append(partial(EXPORTS[kind], path, solution, reports))
         do_all(saving)
         return int(any(report.is_open for report in reports))
 

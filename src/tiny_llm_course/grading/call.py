@@ -31,13 +31,18 @@ class Call:
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Call the name as `solution` defines it."""
+        target = self.target(solution)
+        outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
+        return outputs if self.times > 1 else outputs[0]
+
+    def target(self, solution: Solution) -> Any:  # noqa: ANN401 - anything callable
+        """Return what is called: a name of `solution`, or what that builds."""
         target = solution.get(self.symbol)
         if self.build is not None:
             target = target(*self.build)
         if self.build is not None or self.method != "__call__":
             target = getattr(target, self.method)
-        outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
-        return outputs if self.times > 1 else outputs[0]
+        return target
 
     def arrays(self) -> list[mx.array]:
         """Return every array that the call hands to the solution."""

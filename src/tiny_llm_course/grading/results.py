@@ -21,7 +21,6 @@ class Result:
         status: One of the four above, or empty while the test runs.
         message: What its author reads, if it did not pass.
         printed: Whether the solution has printed something that nobody has seen.
-        numbers: What it was called with, and what came of it, if it did not pass.
     """
 
     task: str
@@ -29,7 +28,6 @@ class Result:
     status: str = ""
     message: str = ""
     printed: bool = False
-    numbers: str = ""
 
 
 @dataclass(frozen=True)
