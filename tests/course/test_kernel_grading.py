@@ -66,7 +66,7 @@ CRASHES_AT_1_AND_HANGS_AT_2 = """
 """
 
 
-LIMIT_S = 1
+LIMIT_S = 3
 
 
 @pytest.fixture

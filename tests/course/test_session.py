@@ -20,7 +20,7 @@ DAY_4 = select_days(1, 4)
 FEW = ["-k", "not float16 and (row_of_zeros or silu)"]
 """A test of task 1 of day 4, and some of task 2 behind it."""
 
-LIMIT_S = 1
+LIMIT_S = 3
 
 CRASHES = """
 import os
@@ -102,6 +102,22 @@ def test_a_process_that_ends_after_its_tests_is_told(tmp_path: Path) -> None:
 
     assert report.status == DONE
     assert report.remarks == (say("grading.ended_late", how="SIGABRT"),)
+
+
+def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> None:
+    folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
+    for file, old, new in [
+        ("layer_norm.py", "mean_square + self.eps", "mean_square"),
+        ("basics.py", "def silu(", "def silu(x):\n    import os; os.abort()\n\ndef _("),
+    ]:
+        text = (folder / file).read_text(encoding="utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+
+    results = session.grade(DAY_4, str(folder), ["-k", "float32 and (eps or silu)"])
+
+    assert outcomes(results, task=2)[-1][0] == CRASHED
+    assert results.explanations[str(Address(1, 4, 1))].names == ["eps_forgotten"]
 
 
 @pytest.mark.parametrize(("body", "printed"), [("print(1)", True), ("pass", False)])

@@ -257,12 +257,19 @@ def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
     return bool(report.capstdout or report.capstderr) and not prints
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Find the mistakes behind the failures, and write them down."""
-    path = session.config.getoption("--results")
-    if path:
-        for explanation in explanations(session.config):
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Name the mistake of a task when its tests are over: the next may be the end."""
+    path, task = item.config.getoption("--results"), task_of(item)
+    is_over = nextitem is None or task_of(nextitem) != task
+    if path and task and is_over:
+        outcomes = item.config.stash[OUTCOMES].get(task, [])
+        for explanation in _explained(task, outcomes):
             results.append(path, explanation)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Try the tests on all that is known, if that is what is asked for."""
     path = session.config.getoption("--scores")
     if path:
         _check_no_shapes()
@@ -284,10 +291,15 @@ def pytest_terminal_summary(
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     """Name the known mistake behind each task that failed, or describe the failure."""
     for task, outcomes in config.stash[OUTCOMES].items():
-        found = explain(outcomes, misconceptions(task))
-        sentences = [one.says for one in found]
-        if not found and (symptom := describe(outcomes)):
-            sentences = [symptom]
-        if sentences:
-            names = [one.name for one in found]
-            yield results.Explanation(str(task), names, sentences)
+        yield from _explained(task, outcomes)
+
+
+def _explained(task: Address, outcomes: list[Outcome]) -> Iterator[results.Explanation]:
+    """Name the known mistake behind a task, or describe how it fails, if that helps."""
+    found = explain(outcomes, misconceptions(task))
+    sentences = [one.says for one in found]
+    if not found and (symptom := describe(outcomes)):
+        sentences = [symptom]
+    if sentences:
+        names = [one.name for one in found]
+        yield results.Explanation(str(task), names, sentences)

@@ -119,6 +119,7 @@ class Attempt:
 def _unfinished(launched: Launched, attempt: Attempt) -> bool:
     """Wait for pytest. Tell whether a test broke it, so that others have no result."""
     process, path = launched.process, attempt.path
+    num_known = len(read(path).tests)
     try:
         hangs = _hangs(process, path, attempt.silence_limit_s)
         if hangs:
@@ -134,9 +135,10 @@ def _unfinished(launched: Launched, attempt: Attempt) -> bool:
         message = tell(running[-1], ended, Trace(path), attempt.folder)
         append(path, replace(running[-1], status=CRASHED, message=message))
         return True
+    if process.returncode < 0 and not hangs and len(results.tests) > num_known:
+        append(path, Ending(how))
+        return True
     if results.tests:
-        if process.returncode < 0:
-            append(path, Ending(how))
         return False
     if process.returncode == NO_TESTS_COLLECTED:
         raise CourseError(
