@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,15 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.assessment import assess
-from tiny_llm_course.grading.results import CRASHED, PASSED, WRONG, Results
+from tiny_llm_course.grading.launch import Launched, start
+from tiny_llm_course.grading.results import (
+    CRASHED,
+    PASSED,
+    WRONG,
+    Result,
+    Results,
+    append,
+)
 from tiny_llm_course.grading.standing import DONE
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import Address, select_days, task_at
@@ -102,6 +110,20 @@ def test_a_process_that_ends_after_its_tests_is_told(tmp_path: Path) -> None:
 
     assert report.status == DONE
     assert report.remarks == (say("grading.ended_late", how="SIGABRT"),)
+
+
+def test_results_that_could_not_all_be_written_are_no_verdict() -> None:
+    """On a full disk, the first tests may have passed."""
+    result = Result("week 1, day 4, task 1", "a test", PASSED)
+
+    def launch(arguments: Sequence[str]) -> Launched:
+        path = Path(arguments[arguments.index("--results") + 1])
+        append(path, result)
+        path.write_bytes(path.read_bytes() + b'{"task": "week 1, day 4, ')
+        return start(["--no-such-option"])
+
+    with pytest.raises(CourseError, match="the tests broke off"):
+        session.grade(DAY_4, "ref", launch=launch)
 
 
 def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What somebody's code prints, raises and does stays where it is."""
 
+import runpy
 import shutil
 import socket
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import fence, session
 from tiny_llm_course.grading.launch import Launched
 from tiny_llm_course.places import REFERENCE, ROOT
+from tiny_llm_course.running.blame import SolutionError, blame
+from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import select_days, task_at
 from tiny_llm_course.untrusted import (
     MAX_ERROR_LENGTH,
@@ -63,6 +66,16 @@ class Speechless(Exception):
 )
 def test_any_exception_can_be_told(error: Exception, words: str) -> None:
     assert words_of(error) == words
+
+
+def test_what_ends_a_talk_is_written_out(tmp_path: Path) -> None:
+    path = tmp_path / "sampler.py"
+    path.write_text("def draw():\n    raise ValueError('\\x1b[2J')\n")
+
+    with pytest.raises(SolutionError) as error, blame(Solution(tmp_path, "theirs")):
+        runpy.run_path(str(path))["draw"]()
+
+    assert str(error.value).endswith(r"ValueError: \x1b[2J")
 
 
 NORM = """

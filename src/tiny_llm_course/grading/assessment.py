@@ -93,7 +93,9 @@ def _with_remarks(
     Of each task, that is which library operations do its work. Of all, that the process
     broke off, which stands with the first.
     """
-    endings = [say("grading.ended_late", how=one.how) for one in results.endings]
+    endings = [
+        say("grading.ended_late", how=one.how) for one in results.endings if one.how
+    ]
     remarks = [[*_library_remarks(report, folder)] for report in reports]
     if remarks:
         remarks[0] += endings

@@ -36,6 +36,13 @@ from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Address, file_of, task_at
 from tiny_llm_course.untrusted import MAX_LENGTH, words_of
 
+ALL_RAN = {
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+}
+"""Exit codes with which nothing went wrong with pytest itself."""
+
 PRINTING_FILES = {"generate.py"}
 """What they hold is asked to print."""
 
@@ -268,8 +275,11 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
             results.append(path, explanation)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Try the tests on all that is known, if that is what is asked for."""
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Note that all is written down, and try the tests on all that is known."""
+    path = session.config.getoption("--results")
+    if path and exitstatus in ALL_RAN:
+        results.append(path, results.Ending())
     path = session.config.getoption("--scores")
     if path:
         _check_no_shapes()

@@ -47,13 +47,13 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process broke off after its tests.
+    """How a process ended, if not in the middle of a test.
 
     Attributes:
-        how: The name of the signal.
+        how: The name of the signal. Empty if all was done.
     """
 
-    how: str
+    how: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,17 @@ class Results:
     Attributes:
         tests: The last result of every test, in the order in which they ran.
         explanations: By the address of the task.
-        endings: How processes broke off after their tests.
+        endings: How processes ended, but for those that a test ended.
     """
 
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
     endings: tuple[Ending, ...] = ()
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether a process has written down all that it had to."""
+        return Ending() in self.endings
 
     def joined_with(self, other: "Results") -> "Results":
         """Return the results of two runs together."""
@@ -82,7 +87,8 @@ class Results:
 def append(path: Path, entry: Result | Explanation | Ending) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(entry)) + "\n")
+        # Before and after: on a full disk the line before this one may be cut.
+        file.write(f"\n{json.dumps(asdict(entry))}\n")
 
 
 def read(path: Path) -> Results:
@@ -91,7 +97,10 @@ def read(path: Path) -> Results:
     if not path.exists():
         return found
     for line in path.read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
         if "how" in entry:
             endings.append(Ending(**entry))
         elif "names" in entry:

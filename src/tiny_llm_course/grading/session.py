@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import fence
@@ -137,14 +138,20 @@ def _unfinished(launched: Launched, attempt: Attempt) -> bool:
         return True
     if process.returncode < 0 and not hangs and len(results.tests) > num_known:
         append(path, Ending(how))
-        return True
-    if results.tests:
+        return not results.are_complete
+    if (results.are_complete and results.tests) or hangs:
         return False
-    if process.returncode == NO_TESTS_COLLECTED:
-        raise CourseError(
-            "no test matches; leave out -k, or see `pdm run test -- --co`"
-        )
-    raise CourseError(f"pytest ran no test; {_complaint(printed + complaint)}")
+    raise CourseError(_no_results(process.returncode, results, printed + complaint))
+
+
+def _no_results(code: int, results: Results, said: str) -> str:
+    """Say why a process has ended before its time, or has had nothing to do."""
+    if results.tests:
+        reason = _complaint(said) or say("grading.no_reason", code=code)
+        return say("grading.broke_off", reason=reason, folder=tempfile.gettempdir())
+    if code == NO_TESTS_COLLECTED:
+        return "no test matches; leave out -k, or see `pdm run test -- --co`"
+    return f"pytest ran no test; {_complaint(said)}"
 
 
 def _complaint(said: str) -> str:

@@ -79,7 +79,9 @@ def write_whole(path: Path, text: str) -> None:
         error.filename = str(target)
         raise
     finally:
-        unfinished.unlink(missing_ok=True)
+        # A read-only disk refuses this, too, and is told by the error above.
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def sweep(*folders: Path) -> None:
