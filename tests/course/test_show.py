@@ -83,6 +83,20 @@ def test_without_the_option_there_are_no_numbers(
     assert "failing_call" not in shown(monkeypatch, doubled, [], WRONG)
 
 
+def test_who_waits_for_a_verdict_does_not_wait_for_mlx_twice() -> None:
+    """The command starts a process that needs it, and needs none itself."""
+    code = (
+        "import sys, tiny_llm_course.commands.test; "
+        "print({'mlx.core', 'numpy', 'pytest'} & {*sys.modules})"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert ran.stdout == "set()\n"
+
+
 def written(shape: tuple[int, ...]) -> str:
     """Write the numbers of a wrong `silu`, whose last entry is 9."""
     value = np.zeros(shape)

@@ -14,9 +14,9 @@ from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand, do_all
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
-from tiny_llm_course.grading.again import print_numbers
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.showing import print_numbers
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days

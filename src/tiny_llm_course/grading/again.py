@@ -3,31 +3,18 @@
 import contextlib
 import functools
 import io
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
-import click
 import pytest
 
-from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading import fence, numbers
 from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.results import CRASHED
-from tiny_llm_course.grading.standing import WRONG, TaskReport
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.places import ROOT, STARTER
 from tiny_llm_course.solution import load_solution
-from tiny_llm_course.untrusted import visible
-
-LIMIT_S = 60
-
-MAX_LENGTH = 20_000
-"""Of the numbers of one call, in characters."""
 
 
 class _Witness:
@@ -66,49 +53,6 @@ def failing_call(
     if type(call).run is Call.run:
         return call, call.target(loaded)
     return call, functools.partial(call.run, loaded)
-
-
-def print_numbers(reports: Sequence[TaskReport], solution: str) -> None:
-    """Print the numbers of the first call that fails, for each task that does."""
-    for report in reports:
-        if report.status == WRONG:
-            first = report.failures[0]
-            click.echo(f"\n{say('report.numbers', address=report.task.address)}")
-            if first.status != CRASHED:
-                click.echo(_rebuilt(first.test, str(load_solution(solution).folder)))
-            click.echo(_to_paste(first.test, solution))
-
-
-def _rebuilt(test: str, folder: str) -> str:
-    """Make a call once more, in a process of its own, and return its numbers."""
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", __name__, test, folder]
-        if fence.is_strangers(Path(folder)):
-            command = [*fence.without_network(), *command, scratch]
-        try:
-            ran = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=LIMIT_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return say("grading.no_time", seconds=LIMIT_S)
-    return visible(ran.stdout.rstrip() or ran.stderr.rstrip(), MAX_LENGTH)
-
-
-def _to_paste(test: str, solution: str) -> str:
-    """Write the lines of Python that make a call once more."""
-    whose = "" if solution == STARTER.name else f", {solution!r}"
-    lines = (
-        f"from {__name__} import failing_call",
-        f"call, yours = failing_call({test!r}{whose})",
-        "yours(*call.args, **call.kwargs)",
-    )
-    return "\n".join([say("report.paste"), indent("\n".join(lines), "  ")])
 
 
 def _witnessed(test: str, solution: str) -> _Witness:

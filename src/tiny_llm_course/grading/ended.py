@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.results import Result
-from tiny_llm_course.grading.underway import Trace
+from tiny_llm_course.grading.trace import Trace
 from tiny_llm_course.untrusted import visible
 
 _FRAME = re.compile(r'File "(.*)", line (\d+) in (.*)')

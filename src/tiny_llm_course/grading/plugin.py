@@ -27,8 +27,9 @@ from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
 from tiny_llm_course.grading.standing import is_own_stub
+from tiny_llm_course.grading.trace import Trace
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.underway import Trace, Underway
+from tiny_llm_course.grading.underway import Underway
 from tiny_llm_course.grading.verdict import BreakpointError, VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution, load_solution

@@ -15,7 +15,7 @@ from tiny_llm_course.grading import fence
 from tiny_llm_course.grading.ended import Ended, how_it_ended, tell
 from tiny_llm_course.grading.launch import Launch, Launched, start
 from tiny_llm_course.grading.results import CRASHED, Ending, Results, append, read
-from tiny_llm_course.grading.underway import Trace
+from tiny_llm_course.grading.trace import Trace
 from tiny_llm_course.places import ROOT, TESTS
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task
