@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NoReturn
 
 import mlx.core as mx
@@ -22,7 +21,7 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading import fence, results
+from tiny_llm_course.grading import fence, options, results
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.proof import append_score, score
@@ -60,38 +59,8 @@ UNDERWAY = pytest.StashKey[Underway]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--task`, `--results`, `--scores` and `--scratch`."""
-    parser.addoption(
-        "--solution",
-        default="tiny_llm",
-        metavar="PACKAGE_OR_FOLDER",
-        help="the solution to grade (default: tiny_llm)",
-    )
-    parser.addoption(
-        "--task",
-        action="append",
-        type=Address.parse,
-        metavar="ADDRESS",
-        help="run the tests of this task only, such as 'week 1, day 4, task 1'",
-    )
-    parser.addoption(
-        "--results",
-        type=Path,
-        metavar="FILE",
-        help="write what comes of each graded test here, and skip those already there",
-    )
-    parser.addoption(
-        "--scores",
-        type=Path,
-        metavar="FILE",
-        help="run each test on all known solutions, and write what comes of it here",
-    )
-    parser.addoption(
-        fence.OPTION,
-        type=Path,
-        metavar="FOLDER",
-        help="work there, under limits of memory and time, as for a stranger's code",
-    )
+    """Add what only graders need."""
+    options.add(parser)
 
 
 @pytest.hookimpl(trylast=True)
