@@ -33,6 +33,11 @@ class Ended:
     complaint: str
     after_s: float
 
+    @property
+    def by_signal(self) -> bool:
+        """Whether the system has ended it, for what it did."""
+        return self.how is not None and self.how.startswith("SIG")
+
 
 def how_it_ended(code: int) -> str:
     """Name the signal or the exit code with which a process ended."""
@@ -51,12 +56,15 @@ def tell(running: Result, ended: Ended, trace: Trace, folder: Path) -> str:
     call = trace.call()
     lines = [call.text] if call else []
     lines.append(f"  {_reason(ended, call.seconds if call else None)}")
-    lines += [f"  {line}" for line in list(_own_lines(trace, folder))[:1]]
+    own = list(_own_lines(trace, folder))
+    lines += [f"  {line}" for line in own[:1]]
     if ended.complaint.strip():
         words = " ".join(ended.complaint.strip().splitlines()[-MAX_LAST_LINES:])
         lines.append("  " + say("grading.said_last", words=visible(words)))
     if call and call.is_of_a_kernel and ended.how is None:
         lines.append("  " + say("grading.hang"))
+    if ended.by_signal and not own and not (call and call.is_of_a_kernel):
+        lines.append("  " + say("grading.crash_in_mlx"))
     lines.append("  " + say("grading.in_test", test=running.test.rpartition("::")[2]))
     return "\n".join(lines)
 
