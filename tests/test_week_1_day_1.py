@@ -75,16 +75,19 @@ def test_task_1_attention_agrees_with_torch(
     grade.assert_close(call, attention.attention(query, key, value), dtype)
 
 
+@each_dtype
 @pytest.mark.parametrize("scale", [0.0, 0.05, 1.0, 3.0])
 def test_task_1_attention_uses_the_scale_it_is_given(
-    grade: Grader, scale: float
+    grade: Grader, scale: float, dtype: mx.Dtype
 ) -> None:
     """Not even 0 is None: with it, all keys count alike."""
-    query, key, value = (normal(2, 5, 8, name=name) for name in ("q", "k", "v"))
+    query, key, value = (
+        normal(2, 5, 8, dtype=dtype, name=name) for name in ("q", "k", "v")
+    )
 
     call = Call(ATTENTION, (query, key, value), {"scale": scale})
 
-    grade.assert_close(call, attention.attention(query, key, value, scale), mx.float32)
+    grade.assert_close(call, attention.attention(query, key, value, scale), dtype)
 
 
 def test_task_1_attention_looks_where_the_mask_is_zero(grade: Grader) -> None:

@@ -43,15 +43,18 @@ def test_task_1_agrees_with_torch(
     grade.assert_close(call, attention.attention(query, key, value), dtype)
 
 
+@each_dtype
 @pytest.mark.parametrize("scale", [0.7, 0.0])
-def test_task_1_uses_the_scale_it_is_given(grade: Grader, scale: float) -> None:
+def test_task_1_uses_the_scale_it_is_given(
+    grade: Grader, scale: float, dtype: mx.Dtype
+) -> None:
     """Not even 0 is None."""
-    query, key, value = _heads((2,), 4, 2)
+    query, key, value = _heads((2,), 4, 2, dtype)
 
     call = Call(GROUPED, (query, key, value), {"scale": scale})
 
     expected = attention.attention(query, key, value, scale)
-    grade.assert_close(call, expected, mx.float32)
+    grade.assert_close(call, expected, dtype)
 
 
 def test_task_1_takes_more_queries_than_keys(grade: Grader) -> None:

@@ -22,6 +22,7 @@ from tiny_llm_course.intake import (
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import file_of, tasks
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.untrusted import words_of
 
 OUR_PACKAGES = {"tiny_llm": "tiny_llm", "ref": "tiny_llm_ref"}
 
@@ -134,7 +135,7 @@ def broken(file: str, error: BaseException, folder: Path) -> str:
         error: What importing it raised.
         folder: The solution.
     """
-    said = error.msg if isinstance(error, SyntaxError) else error
+    said = error.msg if isinstance(error, SyntaxError) else words_of(error)
     names = {"file": file, "error": f"{type(error).__name__}: {said}"}
     return say("grading.broken_file", **names, where=_own_line(error, folder))
 

@@ -209,3 +209,10 @@ def test_a_call_in_pieces_is_told_by_what_ours_has_to_be_given(tmp_path: Path) -
 def test_what_the_tokenizer_has_not_is_told_with_what_it_has() -> None:
     with pytest.raises(AttributeError, match="has no _tokenizer; it has bos_token, "):
         ByteTokenizer()._tokenizer  # noqa: B018
+
+
+def test_arguments_of_a_constructor_that_are_passed_by_name_are_passed() -> None:
+    named = {"dim": 4, "weight": mx.ones(4)}
+    call = Call("layer_norm.RMSNorm", (mx.ones(4),), build=(), named=named)
+
+    assert difference(call, load_solution("tiny_llm_ref")) == ""

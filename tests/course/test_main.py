@@ -36,6 +36,26 @@ def main(tiny_checkpoint: Path, solution: Path) -> Callable[..., Result]:
     return run
 
 
+def test_where_a_solution_ends_python_is_shown(
+    tiny_checkpoint: Path, solution: Path
+) -> None:
+    """Writing past the end of an array does, and no exception tells of it."""
+    code = "def simple_generate(*_):\n    import os\n    os.abort()\n"
+    (solution / "generate.py").write_text(code)
+    options = ["--model", tiny_checkpoint, "--loader", "week1", "--solution", solution]
+
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_PYTHON, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.returncode == -signal.SIGABRT
+    assert "Fatal Python error: Aborted" in ran.stderr
+    assert f'File "{solution / "generate.py"}", line 3 in simple_generate' in ran.stderr
+
+
 def stub(solution: Path, *files: str) -> None:
     """Turn files of a solution into those a learner starts from."""
     stubs = generate(REFERENCE)

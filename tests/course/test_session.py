@@ -1,14 +1,26 @@
 """A solution may crash, exit or hang: it is told, and the other tasks are graded."""
 
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import session
-from tiny_llm_course.grading.results import CRASHED, PASSED, Results
+from tiny_llm_course.grading.assessment import assess
+from tiny_llm_course.grading.launch import Launched, start
+from tiny_llm_course.grading.results import (
+    CRASHED,
+    PASSED,
+    WRONG,
+    Result,
+    Results,
+    append,
+)
+from tiny_llm_course.grading.standing import DONE
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import Address, select_days, task_at
 
@@ -16,7 +28,7 @@ DAY_4 = select_days(1, 4)
 FEW = ["-k", "not float16 and (row_of_zeros or silu)"]
 """A test of task 1 of day 4, and some of task 2 behind it."""
 
-LIMIT_S = 1
+LIMIT_S = 3
 
 CRASHES = """
 import os
@@ -46,21 +58,113 @@ def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
     return [(one.status, one.message) for one in found]
 
 
+LINE = "  layer_norm.py, line 6, in __init__: "
+SAYS_MORE = r"""os.write(2, b'free():\x1b invalid size'); os.abort()"""
+
+
 @pytest.mark.parametrize(
-    ("body", "message"),
+    ("body", "told"),
     [
-        ("os._exit(0)", "ended the Python interpreter (exit code 0)"),
-        ("os.abort()", "ended the Python interpreter (SIGABRT)"),
-        ("while True: pass", f"did not return within {LIMIT_S} seconds"),
+        ("os._exit(0)", ["  ended the Python interpreter (exit code 0)"]),
+        ("os.abort()", ["  ended the Python interpreter (SIGABRT)", LINE]),
+        (
+            SAYS_MORE,
+            [
+                "  ended the Python interpreter (SIGABRT)",
+                LINE,
+                r"  the last that it said: free():\x1b invalid size",
+            ],
+        ),
+        (
+            "while True: pass",
+            [r"  had not returned after \d seconds, and was stopped", LINE],
+        ),
     ],
+    ids=["exit", "abort", "says more", "hang"],
 )
 def test_a_test_that_does_not_come_back_is_told_and_the_next_task_graded(
-    with_norm: Callable[[str], str], body: str, message: str
+    with_norm: Callable[[str], str], body: str, told: list[str]
 ) -> None:
+    """By the call, and the line that it was at. An exit leaves no line behind."""
     results = session.grade(DAY_4, with_norm(body), FEW, silence_limit_s=LIMIT_S)
 
-    assert outcomes(results, task=1) == [(CRASHED, message)]
+    ((status, message),) = outcomes(results, task=1)
+    expected = [one + body if one == LINE else one for one in told]
+    assert status == CRASHED
+    assert [re.sub(r"after \d", r"after \\d", one) for one in message.splitlines()] == [
+        "RMSNorm(6, float32[6], 1e-06)(float32[3, 6])",
+        *expected,
+        "  in test_task_1_keeps_a_row_of_zeros[cpu-float32]",
+    ]
     assert set(outcomes(results, task=2)) == {(PASSED, "")}
+
+
+def test_a_process_that_ends_after_its_tests_is_told(tmp_path: Path) -> None:
+    """What was written past the end of an array may show much later."""
+    folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
+    text = (folder / "layer_norm.py").read_text(encoding="utf-8")
+    late = "\nimport atexit, os\natexit.register(os.abort)\n"
+    (folder / "layer_norm.py").write_text(text + late, encoding="utf-8")
+
+    (report, *_) = assess(DAY_4, str(folder), FEW)
+
+    assert report.status == DONE
+    assert report.remarks == (say("grading.ended_late", how="SIGABRT"),)
+
+
+def test_results_that_could_not_all_be_written_are_no_verdict() -> None:
+    """On a full disk, the first tests may have passed."""
+    result = Result("week 1, day 4, task 1", "a test", PASSED)
+
+    def launch(arguments: Sequence[str]) -> Launched:
+        path = Path(arguments[arguments.index("--results") + 1])
+        append(path, result)
+        path.write_bytes(path.read_bytes() + b'{"task": "week 1, day 4, ')
+        return start(["--no-such-option"])
+
+    with pytest.raises(CourseError, match="the tests broke off"):
+        session.grade(DAY_4, "ref", launch=launch)
+
+
+def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> None:
+    folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
+    for file, old, new in [
+        ("layer_norm.py", "mean_square + self.eps", "mean_square"),
+        ("basics.py", "def silu(", "def silu(x):\n    import os; os.abort()\n\ndef _("),
+    ]:
+        text = (folder / file).read_text(encoding="utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+
+    results = session.grade(DAY_4, str(folder), ["-k", "float32 and (eps or silu)"])
+
+    assert outcomes(results, task=2)[-1][0] == CRASHED
+    assert results.explanations[str(Address(1, 4, 1))].names == ["eps_forgotten"]
+
+
+@pytest.mark.parametrize(("body", "printed"), [("print(1)", True), ("pass", False)])
+def test_what_was_printed_and_not_seen_is_known(
+    with_norm: Callable[[str], str], body: str, *, printed: bool
+) -> None:
+    task = task_at("week 1, day 4, task 1")
+
+    results = session.grade(DAY_4, with_norm(body), FEW, tasks=[task])
+
+    assert {one.printed for one in results.tests.values()} == {printed}
+
+
+@pytest.mark.parametrize("body", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_a_debugger_is_told_where_it_works(
+    with_norm: Callable[[str], str], body: str
+) -> None:
+    task = task_at("week 1, day 4, task 1")
+
+    results = session.grade(DAY_4, with_norm(body), FEW, tasks=[task])
+
+    (status, message), *_ = outcomes(results, task=1)
+    assert status == WRONG
+    assert f"raised BreakpointError: {say('grading.breakpoint')}" in message
+    assert f"{LINE}{body}" in message
 
 
 def test_only_the_tasks_that_are_asked_for_are_graded() -> None:

@@ -13,7 +13,9 @@ from tiny_llm_course.grading.standing import DONE, TaskReport
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress
 from tiny_llm_course.syllabus import Address, Task, name_of
+from tiny_llm_course.workbook.kernels import FOLDER as KERNELS
 from tiny_llm_course.workbook.lookup import link_to
+from tiny_llm_course.workbook.saving import sweep
 
 Command = Callable[..., Any]
 
@@ -33,6 +35,7 @@ def task_options(command: Command) -> Command:
 
 def load_progress() -> Progress:
     """Read how far the learner is. Say so if the file is damaged."""
+    _sweep()
     found, copy = progress.load(here())
     _report_damage(copy)
     return found
@@ -50,6 +53,7 @@ def remember(
         graded: What `progress.before` returned before the run.
         pytest_args: What pytest was told.
     """
+    _sweep()
     _report_damage(progress.record(here(), reports, graded, pytest_args))
 
 
@@ -80,6 +84,12 @@ def echo_copies(folder: Path | None) -> None:
     """Say where the copies are of what has been replaced, if anything has."""
     if folder:
         click.echo(say("commands.copies", folder=here().link(folder)))
+
+
+def _sweep() -> None:
+    """Remove what commands that were killed have left half written."""
+    checkout = here()
+    sweep(checkout.root, checkout.starter, checkout.kernels / KERNELS)
 
 
 def _report_damage(copy: Path | None) -> None:

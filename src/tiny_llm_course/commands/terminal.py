@@ -1,6 +1,8 @@
 """What every command shares: how it starts and how it fails."""
 
+import errno
 import sys
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
@@ -9,6 +11,14 @@ import click
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.machine.libraries import pdm_install
+from tiny_llm_course.untrusted import visible
+
+OF_THE_DISK = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS),
+    *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR),
+    errno.ENAMETOOLONG,
+}
+"""What the person at the terminal can mend: full, read-only, not there, not theirs."""
 
 
 class CourseCommand(click.Command):
@@ -23,6 +33,10 @@ class CourseCommand(click.Command):
             self.misused(error.format_message())
         except CourseError as error:
             self.misused(str(error))
+        except OSError as error:
+            if error.errno not in OF_THE_DISK:
+                raise
+            self.misused(disk_problem(error))
         except click.Abort:
             sys.exit(130)
         sys.exit(code or 0)
@@ -34,8 +48,32 @@ class CourseCommand(click.Command):
 
     def misused(self, message: str) -> NoReturn:
         """Say what is wrong in one line on stderr, and leave with exit code 2."""
-        print(f"{self.name}: {one_line(message)}", file=sys.stderr)
+        print(f"{self.name}: {visible(one_line(message))}", file=sys.stderr)
         sys.exit(2)
+
+
+def disk_problem(error: OSError) -> str:
+    """Say which file cannot be read or written, and why."""
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return say("commands.disk", reason=reason)
+    return say("commands.disk_at", path=error.filename, reason=reason)
+
+
+def do_all(steps: Iterable[Callable[[], object]]) -> None:
+    """Take steps that do not need each other.
+
+    Raises:
+        OSError: Some could not be taken. This is the error of the first.
+    """
+    errors: list[OSError] = []
+    for step in steps:
+        try:
+            step()
+        except OSError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 def need(*packages: str) -> None:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,11 +12,12 @@ from rich.console import Console
 from tiny_llm_course import progress
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands.terminal import CourseCommand, do_all
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.showing import print_numbers
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days, select_tasks
@@ -24,6 +27,12 @@ VIEWS_OF_PYTEST = {
     *("-h", "--help", "--version", "--fixtures", "--markers", "--setup-plan"),
 }
 """Arguments with which somebody wants to see pytest itself."""
+
+
+SHOW = "--show"
+"""An option of ours, which people also type behind the lone `--`."""
+
+EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
 
 class GradingCommand(CourseCommand):
@@ -52,6 +61,7 @@ def _command(name: str, default: str) -> click.Command:
         metavar="PACKAGE_OR_FOLDER",
         help="What to grade.",
     )
+    @click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail.")
     @click.option("--json", "json_file", type=Path, help="Write the points here, too.")
     @click.option("--junitxml", type=Path, help="The same, as JUnit's XML.")
     @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
@@ -60,6 +70,7 @@ def _command(name: str, default: str) -> click.Command:
         day: int | None,
         task: int | None,
         solution: str,
+        show: bool,
         pytest_args: tuple[str, ...],
         **exported: Path | None,
     ) -> int:
@@ -69,6 +80,8 @@ def _command(name: str, default: str) -> click.Command:
         pytest's own view. So does all that stands behind a `--`.
         """
         select_tasks(week, day, task)  # complains if there is none
+        show |= SHOW in pytest_args
+        pytest_args = tuple(one for one in pytest_args if one != SHOW)
         days = select_days(week, day)
         arguments = with_task(task, pytest_args)
         if VIEWS_OF_PYTEST & set(arguments):
@@ -79,14 +92,17 @@ def _command(name: str, default: str) -> click.Command:
         tasks = [task for one in days for task in one.tasks]
         graded = progress.before(here(), tasks)
         reports = assess(days, solution, arguments)
+        shown = with_skipped(reports) if solution == STARTER.name else reports
+        print_report(Console(highlight=False, soft_wrap=True), days, shown)
+        if show:
+            print_numbers(reports, solution)
+        saving: list[Callable[[], object]] = []
         if solution == STARTER.name:
-            remember(reports, graded, arguments)
-            reports = with_skipped(reports)
-        if path := exported["json_file"]:
-            exports.write_json(path, solution, reports)
-        if path := exported["junitxml"]:
-            exports.write_junit(path, solution, reports)
-        print_report(Console(highlight=False, soft_wrap=True), days, reports)
+            saving.append(partial(remember, reports, graded, arguments))
+        for kind, path in exported.items():
+            if path:
+                saving.append(partial(EXPORTS[kind], path, solution, shown))
+        do_all(saving)
         return int(any(report.is_open for report in reports))
 
     return command

@@ -1,7 +1,7 @@
 """Grades some days, and finds out what stands in the way of what fails."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -94,18 +94,25 @@ def _with_remarks(
 ) -> list[TaskReport]:
     """Add what is to be said beside the verdicts.
 
-    Of a task it is each library operation that does its work, of the solution each
-    import that failed, which the first task tells.
+    Of a task it is each library operation that does its work. Of the solution it is
+    each import that failed and that the process broke off: the first task tells.
     """
     found = [_library_calls(report, folder) for report in reports]
-    found[0][:0] = [
-        say("report.failed_import", **asdict(one))
-        for one in dict.fromkeys(results.failed_imports)
-    ]
+    if found:
+        found[0] = [*_of_all(results), *found[0]]
     return [
         replace(report, remarks=tuple(remarks), absent=_absent(report.task, folder))
         for report, remarks in zip(reports, found, strict=True)
     ]
+
+
+def _of_all(results: Results) -> Iterator[str]:
+    """Yield what is to be said of the solution, or of the process."""
+    for one in dict.fromkeys(results.failed_imports):
+        yield say("report.failed_import", **asdict(one))
+    for one in results.endings:
+        if one.how:
+            yield say("grading.ended_late", how=one.how)
 
 
 def _absent(task: Task, folder: Path) -> tuple[str, ...]:

@@ -36,6 +36,12 @@ class Call:
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Call the name as `solution` defines it."""
+        target = self.target(solution)
+        outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
+        return outputs if self.times > 1 else outputs[0]
+
+    def target(self, solution: Solution) -> Any:  # noqa: ANN401 - anything callable
+        """Return what is called: a name of `solution`, or what that builds."""
         target = solution.get(self.symbol)
         if self.build is not None:
             target = target(*self.build, **self.named)
@@ -43,8 +49,7 @@ class Call:
             target = getattr(target, self.method)
         for args in self.earlier:
             mx.eval(target(*args))
-        outputs = [target(*self.args, **self.kwargs) for _ in range(self.times)]
-        return outputs if self.times > 1 else outputs[0]
+        return target
 
     def arrays(self) -> list[mx.array]:
         """Return every array that the call hands to the solution."""

@@ -51,6 +51,23 @@ def wide(x: mx.array) -> NDArray[Any]:
     return np.array(x.astype(mx.float32), dtype=np.float64)
 
 
+def judged_as(truth: Truth, asked: mx.Dtype, got: mx.Dtype) -> Truth:
+    """Return the truth for an output of a wrong dtype, as imprecise as the right one.
+
+    Whoever computes in half precision and hands out float32 is some 900 units of
+    float32 off, and none of what was asked for.
+
+    Args:
+        truth: What the output should be.
+        asked: The dtype that it should have.
+        got: The dtype that it has.
+    """
+    if not epsilon(got) or epsilon(got) >= epsilon(asked):
+        return truth
+    unit = epsilon(asked) * truth.scale + _SMALLEST[asked]
+    return Truth(truth.value, unit / epsilon(got))
+
+
 def copied(value: NDArray[np.float64]) -> Truth:
     """Allow no error beyond the last digit: nothing is computed."""
     return Truth(value, np.zeros_like(value))

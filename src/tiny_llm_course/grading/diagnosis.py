@@ -65,7 +65,9 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
             and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
         ]
         if candidates:
-            return _narrowed(candidates, [*failed[position + 1 :], *passed])
+            exact = [one for one in candidates if _is_exact(one, [outcome])]
+            rest = [*failed[position + 1 :], *passed]
+            return _narrowed(exact or candidates, rest)
     return []
 
 

@@ -16,7 +16,14 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.extension.building import problem_of
 from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.grading.call import Call, dtype_name, show
-from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, is_close, units_off
+from tiny_llm_course.grading.closeness import (
+    ALLOWED_UNITS,
+    Truth,
+    is_close,
+    judged_as,
+    units_off,
+)
+from tiny_llm_course.grading.underway import Underway
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     BrokenError,
@@ -32,6 +39,7 @@ from tiny_llm_course.grading.verdict import (
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.syllabus import Task, task_at, tasks_of
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.untrusted import words_of
 
 NOT_BUILT = "NotBuiltError"
 """What `kernels.py` raises where there is no compiled module."""
@@ -43,10 +51,12 @@ class Grader:
 
     Attributes:
         solution: Whose names are called.
+        underway: Notes each call, in case that it does not come back.
         calls: All calls so far, the last one last.
     """
 
     solution: Solution
+    underway: Underway = field(default_factory=Underway)
     calls: list[Call] = field(default_factory=list[Call], compare=False)
 
     def run(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
@@ -76,7 +86,8 @@ class Grader:
         if got.dtype != dtype:
             names = {"expected": dtype_name(dtype), "got": dtype_name(got.dtype)}
             message = say("grading.wrong_dtype", call=call, **names)
-            raise WrongError(message, ArrayEvidence(got, truth))
+            as_asked = judged_as(truth, dtype, got.dtype)
+            raise WrongError(message, ArrayEvidence(got, as_asked))
         if not is_close(got, truth):
             message = _far_off(call, got, truth)
             raise WrongError(message, ArrayEvidence(got, truth))
@@ -145,6 +156,7 @@ class Grader:
 
     def _attempt(self, call: Call) -> Any:  # noqa: ANN401 - what a solution returns
         """Run `call`, and turn what it raises into a verdict on the solution."""
+        self.underway.begin(call)
         try:
             # pytest makes errors of warnings, which is too strict for a learner.
             with warnings.catch_warnings(action="default"):
@@ -153,7 +165,7 @@ class Grader:
             if isinstance(output, mx.array | list | tuple):
                 mx.eval(output)
         except Unsolved as error:
-            raise NotStartedError(str(error)) from None
+            raise NotStartedError(words_of(error)) from None
         except NotImplementedError:
             raise NotStartedError(tasks_of(call.symbol)[0].not_started()) from None
         except BrokenFileError as error:
@@ -168,11 +180,13 @@ class Grader:
             raise BrokenError(message, TextEvidence(str(error))) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the learner's, shown
             raise self._raised(call, error) from None
+        finally:
+            self.underway.end()
         return output
 
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
         """Show what a solution raised, and where."""
-        kind, text = type(error).__name__, str(error)
+        kind, text = type(error).__name__, words_of(error)
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
         message = say("grading.raised", call=call, **shown)

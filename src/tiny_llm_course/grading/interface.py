@@ -112,7 +112,8 @@ def _uses(
     name = name_of(call.symbol)
     if call.build is not None:
         built = f"{name}.__init__" if inspect.isclass(ours) else name
-        yield Use(built, _parameters(own), _parameters(ours), len(call.build))
+        parameters = _parameters(own), _parameters(ours)
+        yield Use(built, *parameters, len(call.build), call.named)
         if not inspect.isclass(ours):
             return
     elif not inspect.isclass(ours):

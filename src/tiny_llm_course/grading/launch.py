@@ -2,12 +2,15 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
+
+from tiny_llm_course.grading import fence
 
 
 @dataclass(frozen=True)
@@ -17,11 +20,20 @@ class Launched:
     Attributes:
         process: The process.
         output: The file that it prints to.
+        errors: The file that it complains to.
     """
 
     process: subprocess.Popen[str]
-    output: IO[str]
+    output: IO[bytes]
+    errors: IO[bytes]
 
+    def said(self) -> tuple[str, str]:
+        """Return the end of what it has printed, and of what it has complained of."""
+        return _end_of(self.output), _end_of(self.errors)
+
+
+MAX_BYTES = 2**16
+"""A solution may print for as long as it likes."""
 
 SLOW_MODULES = (
     "tiny_llm_course.grading.plugin",
@@ -36,8 +48,9 @@ Launch = Callable[[Sequence[str]], Launched]
 
 
 def start(arguments: Sequence[str]) -> Launched:
-    """Start pytest in a fresh Python."""
-    return _spawn("pytest", *arguments, stdin=subprocess.DEVNULL)
+    """Start pytest in a fresh Python, without a network for a stranger's solution."""
+    prefix = fence.without_network() if fence.OPTION in arguments else ()
+    return _spawn("pytest", *arguments, prefix=prefix, stdin=subprocess.DEVNULL)
 
 
 class Standby:
@@ -71,20 +84,37 @@ class Standby:
         if self._ready is not None:
             self._ready.process.kill()
             self._ready.process.communicate()
-            self._ready.output.close()
+            self._ready.said()
 
 
-def _spawn(module: str, *arguments: str, stdin: int = subprocess.PIPE) -> Launched:
-    """Run a module in a new Python, whose output goes to a file."""
-    output = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - handed on
+def _spawn(
+    module: str,
+    *arguments: str,
+    prefix: Sequence[str] = (),
+    stdin: int = subprocess.PIPE,
+) -> Launched:
+    """Run a module in a new Python, whose output goes to files."""
+    output, errors = _file(), _file()
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
+        [*prefix, sys.executable, "-m", module, *arguments],
         stdin=stdin,
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         text=True,
     )
-    return Launched(process, output)
+    return Launched(process, output, errors)
+
+
+def _file() -> IO[bytes]:
+    """Open a file that nobody else sees."""
+    return tempfile.TemporaryFile("w+b")
+
+
+def _end_of(file: IO[bytes]) -> str:
+    """Read the end of a file, and let go of it."""
+    with file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def _serve() -> int:

@@ -9,28 +9,43 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 # What is graded before there are kernels must not depend on whether they are built.
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
+import pdb
 import re
+import sys
 from collections.abc import Generator, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import mlx.core as mx
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading import results
+from tiny_llm_course.grading import fence, options, results
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.composing import compose
 from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.interface import difference
 from tiny_llm_course.grading.proof import append_score, score
+from tiny_llm_course.grading.trace import Trace
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.grading.underway import Underway
+from tiny_llm_course.grading.verdict import BreakpointError, VerdictError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import NotingSolution, Solution, load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
-from tiny_llm_course.syllabus import Address
+from tiny_llm_course.syllabus import Address, file_of
+from tiny_llm_course.untrusted import MAX_LENGTH, words_of
+
+ALL_RAN = {
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+}
+"""Exit codes with which nothing went wrong with pytest itself."""
+
+PRINTING_FILES = {"generate.py"}
+"""What they hold is asked to print."""
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
 """What the book prints is the same on every machine, with a GPU or without."""
@@ -42,41 +57,35 @@ OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 
 INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
 """The first failing call of a task whose arguments differ, and how they do."""
+UNDERWAY = pytest.StashKey[Underway]()
+"""Knows the call that is running, or was run last."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--task`, `--results` and `--scores`."""
-    parser.addoption(
-        "--solution",
-        default="tiny_llm",
-        metavar="PACKAGE_OR_FOLDER",
-        help="the solution to grade (default: tiny_llm)",
-    )
-    parser.addoption(
-        "--task",
-        action="append",
-        type=Address.parse,
-        metavar="ADDRESS",
-        help="run the tests of this task only, such as 'week 1, day 4, task 1'",
-    )
-    parser.addoption(
-        "--results",
-        type=Path,
-        metavar="FILE",
-        help="write what comes of each graded test here, and skip those already there",
-    )
-    parser.addoption(
-        "--scores",
-        type=Path,
-        metavar="FILE",
-        help="run each test on all known solutions, and write what comes of it here",
-    )
+    """Add what only graders need."""
+    options.add(parser)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start without outcomes."""
+    """Start without outcomes, and leave a trace of what happens.
+
+    Last, because pytest itself writes stacks of crashes, to where nobody reads them.
+    """
     config.stash[OUTCOMES] = {}
     config.stash[INTERFACES] = {}
+    path = config.getoption("--results")
+    config.stash[UNDERWAY] = Underway(Trace(path).note if path else None)
+    if path:
+        Trace(path).leave_stack()
+        sys.breakpointhook = pdb.set_trace = _nobody_to_ask
+    if scratch := config.getoption(fence.OPTION):
+        fence.enter(scratch, has_gpu=len(DEVICES) > 1)
+
+
+def _nobody_to_ask(*_: object, **__: object) -> NoReturn:
+    """Stand in for a debugger, which would wait for somebody to type."""
+    raise BreakpointError(say("grading.breakpoint"))
 
 
 @pytest.fixture(scope="session")
@@ -124,12 +133,14 @@ def device(request: pytest.FixtureRequest) -> mx.DeviceType:
 
 
 @pytest.fixture
-def grade(solution: Solution, device: mx.DeviceType) -> Iterator[Grader]:
+def grade(
+    request: pytest.FixtureRequest, solution: Solution, device: mx.DeviceType
+) -> Iterator[Grader]:
     """Judge the solution under test on one device."""
     usual = mx.default_device()
     mx.set_default_device(device)
     mx.random.seed(0)
-    yield Grader(NotingSolution(solution))
+    yield Grader(NotingSolution(solution), request.config.stash[UNDERWAY])
     mx.set_default_device(usual)
 
 
@@ -215,14 +226,15 @@ def pytest_runtest_makereport(
     status = results.PASSED if report.passed else results.WRONG
     if isinstance(verdict, VerdictError):
         status = verdict.status
-        report.longrepr = f"{item.name}: {status}\n{verdict}"
+        report.longrepr = f"{item.name}: {status}\n{words_of(verdict, MAX_LENGTH)}"
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task and (call.when == "call" or not report.passed):
-        message = str(verdict) if verdict else ""
-        results.append(
-            path,
-            results.Result(str(task), item.nodeid, status, message, _called(item)),
+        message = words_of(verdict, MAX_LENGTH) if verdict else ""
+        called, has_printed = _called(item), _has_printed(item, report)
+        found = results.Result(
+            str(task), item.nodeid, status, message, called, has_printed
         )
+        results.append(path, found)
     return report
 
 
@@ -233,11 +245,29 @@ def _called(item: pytest.Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(call.symbol for call in calls))
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Find the mistakes behind the failures, and write them down."""
+def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
+    """Tell whether a solution has printed what it need not."""
+    last = item.config.stash[UNDERWAY].last
+    prints = last is not None and file_of(last.symbol) in PRINTING_FILES
+    return bool(report.capstdout or report.capstderr) and not prints
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Name the mistake of a task when its tests are over: the next may be the end."""
+    path, task = item.config.getoption("--results"), task_of(item)
+    is_over = nextitem is None or task_of(nextitem) != task
+    if path and task and is_over:
+        for explanation in _explained(item.config, task):
+            results.append(path, explanation)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Note that all is written down, and try what may take the interpreter with it."""
     path = session.config.getoption("--results")
-    if path:
-        for explanation in explanations(session.config):
+    if path and exitstatus in ALL_RAN:
+        results.append(path, results.Ending())
+        for explanation in _composed(session.config):
             results.append(path, explanation)
     path = session.config.getoption("--scores")
     if path:
@@ -268,21 +298,29 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     What is composed comes last: it runs hundreds of wrong solutions, and should one of
     them take the interpreter with it, what was found before is written down.
     """
-    unnamed: list[tuple[Address, list[Outcome]]] = []
+    for task in config.stash[OUTCOMES]:
+        yield from _explained(config, task)
+    yield from _composed(config)
+
+
+def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
+    """Name the known mistake behind a task, or describe how it fails, if that helps."""
+    outcomes = config.stash[OUTCOMES].get(task, [])
+    found = explain(outcomes, misconceptions(task))
+    names, sentences = [one.name for one in found], [one.says for one in found]
+    if told := _interface(config, task, found):
+        names, sentences = [results.INTERFACE], [told]
+    elif not found and (symptom := describe(outcomes)):
+        sentences = [symptom]
+    if sentences:
+        yield results.Explanation(str(task), names, sentences)
+
+
+def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
+    """Compose a mistake for each task that failed and has no name."""
     for task, outcomes in config.stash[OUTCOMES].items():
-        found = explain(outcomes, misconceptions(task))
-        names, sentences = [one.name for one in found], [one.says for one in found]
-        if told := _interface(config, task, found):
-            names, sentences = [results.INTERFACE], [told]
-        if names:
-            yield results.Explanation(str(task), names, sentences)
-        elif any(one.verdict for one in outcomes):
-            unnamed.append((task, outcomes))
-    for task, outcomes in unnamed:
-        if symptom := describe(outcomes):
-            yield results.Explanation(str(task), [], [symptom])
-    for task, outcomes in unnamed:
-        if one := compose(outcomes, task):
+        is_named = any(one.names for one in _explained(config, task))
+        if not is_named and (one := compose(outcomes, task)):
             yield results.Explanation(str(task), [one.name], [one.says])
 
 

@@ -101,6 +101,8 @@ def _details(report: TaskReport) -> Iterator[Text]:
     yield Text(say("report.hint", command=report.task.hint_command))
     yield Text(say("report.chapter", command=_chapter(report)))
     yield Text(say("report.again", command=report.task.test_command))
+    if any(result.printed for result in report.results):
+        yield Text(say("report.printed", command=f"{report.task.test_command} -s"))
 
 
 def _chapter(report: TaskReport) -> str:

@@ -1,7 +1,7 @@
 """What came out of each test, written line by line so that a crash loses nothing."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tiny_llm_course.intake import FailedImport
@@ -29,6 +29,7 @@ class Result:
         status: One of the five above, or empty while the test runs.
         message: What its author reads, if it did not pass.
         symbols: The public names that it calls.
+        printed: Whether the solution has printed something that nobody has seen.
     """
 
     task: str
@@ -36,6 +37,7 @@ class Result:
     status: str = ""
     message: str = ""
     symbols: tuple[str, ...] = ()
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,17 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a process ended, if not in the middle of a test.
+
+    Attributes:
+        how: The name of the signal. Empty if all was done.
+    """
+
+    how: str = ""
+
+
+@dataclass(frozen=True)
 class Results:
     """All that a run has written down.
 
@@ -69,11 +82,18 @@ class Results:
         tests: The last result of every test, in the order in which they ran.
         explanations: By the address of the task.
         failed_imports: What files of the solution could not import, and do without.
+        endings: How processes ended, but for those that a test ended.
     """
 
     tests: dict[str, Result]
     explanations: dict[str, Explanation]
     failed_imports: list[FailedImport] = field(default_factory=list[FailedImport])
+    endings: tuple[Ending, ...] = ()
+
+    @property
+    def are_complete(self) -> bool:
+        """Whether a process has written down all that it had to."""
+        return Ending() in self.endings
 
     def joined_with(self, other: "Results") -> "Results":
         """Return the results of two runs together."""
@@ -81,27 +101,34 @@ class Results:
             self.tests | other.tests,
             self.explanations | other.explanations,
             self.failed_imports + other.failed_imports,
+            self.endings + other.endings,
         )
 
 
-def append(path: Path, entry: Result | Explanation | FailedImport) -> None:
+def append(path: Path, entry: Result | Explanation | FailedImport | Ending) -> None:
     """Add one line, and hand it to the operating system at once."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(entry)) + "\n")
+        # Before and after: on a full disk the line before this one may be cut.
+        file.write(f"\n{json.dumps(asdict(entry))}\n")
 
 
 def read(path: Path) -> Results:
     """Read what has been written so far. A test has a line when it starts, too."""
-    found = Results({}, {})
+    found, endings = Results({}, {}), list[Ending]()
     if not path.exists():
         return found
     for line in path.read_text(encoding="utf-8").splitlines():
-        entry = json.loads(line)
-        if "names" in entry:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if "how" in entry:
+            endings.append(Ending(**entry))
+        elif "names" in entry:
             found.explanations[entry["task"]] = Explanation(**entry)
         elif "line" in entry:
             found.failed_imports.append(FailedImport(**entry))
         else:
             entry["symbols"] = tuple(entry["symbols"])
             found.tests[entry["test"]] = Result(**entry)
-    return found
+    return replace(found, endings=tuple(endings))

@@ -1,20 +1,23 @@
 """Grades some days in a child process, which a solution may crash or hang."""
 
 import re
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
+from tiny_llm_course.grading import fence
+from tiny_llm_course.grading.ended import Ended, how_it_ended, tell
 from tiny_llm_course.grading.launch import Launch, Launched, start
-from tiny_llm_course.grading.results import CRASHED, Results, append, read
+from tiny_llm_course.grading.results import CRASHED, Ending, Results, append, read
+from tiny_llm_course.grading.trace import Trace
 from tiny_llm_course.places import ROOT, TESTS
+from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task
 
 SILENCE_LIMIT_S = 60.0
@@ -24,6 +27,9 @@ NO_TESTS_COLLECTED = 5
 
 QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
 """Nobody sees what pytest prints, so it need not look for lines and values to show."""
+
+BELOW_PYTHON = ("--capture=sys",)
+"""What C and C++ write to stderr goes there, and not into a file that dies with it."""
 
 ALONE = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
 """One process grades, so that what shares tests among several is not imported."""
@@ -57,16 +63,26 @@ def grade(
         CourseError: pytest does not understand its arguments, or finds no test.
     """
     prepare(days, solution)
+    solved_in = load_solution(solution).folder
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        arguments = pytest_arguments(
-            days, solution, [*QUIETLY, *ALONE, *pytest_args], tasks
-        )
-        arguments += ["--results", str(path)]
+        options = [*QUIETLY, *BELOW_PYTHON, *ALONE, *pytest_args]
+        options += ["--results", str(path), *_fenced(solved_in, Path(folder))]
+        arguments = pytest_arguments(days, str(solved_in), options, tasks)
         path.touch()
-        while _unfinished(launch(arguments), path, silence_limit_s):
-            pass
+        attempt = Attempt(path, solved_in, silence_limit_s)
+        while _unfinished(launch(arguments), attempt):
+            Trace(path).clear()
         return read(path)
+
+
+def _fenced(solution: Path, folder: Path) -> list[str]:
+    """Return the arguments for pytest that keep a stranger's code to itself."""
+    if not fence.is_strangers(solution):
+        return []
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    return [fence.OPTION, str(scratch)]
 
 
 def pytest_arguments(
@@ -85,28 +101,56 @@ def pytest_arguments(
     return [*options, "--solution", solution, *files, *pytest_args]
 
 
-def _unfinished(launched: Launched, path: Path, silence_limit_s: float) -> bool:
+@dataclass(frozen=True)
+class Attempt:
+    """What one process after the other works on.
+
+    Attributes:
+        path: What they write down.
+        folder: The solution.
+        silence_limit_s: How long one test may take.
+    """
+
+    path: Path
+    folder: Path
+    silence_limit_s: float
+
+
+def _unfinished(launched: Launched, attempt: Attempt) -> bool:
     """Wait for pytest. Tell whether a test broke it, so that others have no result."""
-    process = launched.process
+    process, path = launched.process, attempt.path
+    num_known = len(read(path).tests)
     try:
-        hangs = _wait(process, path, silence_limit_s)
+        hangs = _hangs(process, path, attempt.silence_limit_s)
+        if hangs:
+            Trace(path).ask_for_stack(process.pid)
     finally:
         process.kill()
-    with launched.output as output:
-        output.seek(0)
-        said = output.read()
-    running = [result for result in read(path).tests.values() if not result.status]
+        process.wait()
+    printed, complaint = launched.said()
+    results, how = read(path), how_it_ended(process.returncode)
+    running = [result for result in results.tests.values() if not result.status]
     if running:
-        reason = _reason(process.returncode, silence_limit_s if hangs else None)
-        append(path, replace(running[-1], status=CRASHED, message=reason))
+        ended = Ended(None if hangs else how, complaint, attempt.silence_limit_s)
+        message = tell(running[-1], ended, Trace(path), attempt.folder)
+        append(path, replace(running[-1], status=CRASHED, message=message))
         return True
-    if read(path).tests:
+    if process.returncode < 0 and not hangs and len(results.tests) > num_known:
+        append(path, Ending(how))
+        return not results.are_complete
+    if (results.are_complete and results.tests) or hangs:
         return False
-    if process.returncode == NO_TESTS_COLLECTED:
-        raise CourseError(
-            "no test matches; leave out -k, or see `pdm run test -- --co`"
-        )
-    raise CourseError(f"pytest ran no test; {_complaint(said)}")
+    raise CourseError(_no_results(process.returncode, results, printed + complaint))
+
+
+def _no_results(code: int, results: Results, said: str) -> str:
+    """Say why a process has ended before its time, or has had nothing to do."""
+    if results.tests:
+        reason = _complaint(said) or say("grading.no_reason", code=code)
+        return say("grading.broke_off", reason=reason, folder=tempfile.gettempdir())
+    if code == NO_TESTS_COLLECTED:
+        return "no test matches; leave out -k, or see `pdm run test -- --co`"
+    return f"pytest ran no test; {_complaint(said)}"
 
 
 def _complaint(said: str) -> str:
@@ -115,7 +159,7 @@ def _complaint(said: str) -> str:
     return "".join(errors[-1:] or said.strip().splitlines()[-1:])
 
 
-def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
+def _hangs(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
     """Wait until pytest ends, or until nothing has happened for too long.
 
     Before its first test pytest is starting, which the limit of a test is not for.
@@ -128,16 +172,6 @@ def _wait(process: subprocess.Popen[str], path: Path, silence_limit_s: float) ->
             last_s = path.stat().st_mtime
             limit_s = silence_limit_s if last_s > start_s else SILENCE_LIMIT_S
             if time.time() - max(last_s, start_s) > limit_s:
-                process.kill()
-                process.wait()
                 return True
         else:
             return False
-
-
-def _reason(code: int, silence_limit_s: float | None) -> str:
-    """Say why a test has no result."""
-    if silence_limit_s is not None:
-        return say("grading.no_time", seconds=silence_limit_s)
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return say("grading.killed", how=how)

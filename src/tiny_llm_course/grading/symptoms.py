@@ -25,13 +25,16 @@ def describe(got: mx.array, truth: Truth) -> str | None:
     """Say in one line how `got` differs from the truth, if there is a pattern.
 
     Args:
-        got: A wrong output of the right shape.
+        got: A wrong output of the right shape. If it is close, its dtype is wrong, and
+            there is no pattern in the values.
         truth: What it should be.
     """
     values = np.array(got.astype(mx.float32), dtype=np.float64)
     if values.shape != truth.value.shape:
         return next(_shapes(values.shape, truth.value.shape), None)
     if values.size == 0:
+        return None
+    if is_close(got, truth):
         return None
     return next(_patterns(got, values, truth), None)
 

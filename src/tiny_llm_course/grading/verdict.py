@@ -176,5 +176,9 @@ class BrokenFileVerdictError(BrokenError):
     status = "broken"
 
 
+class BreakpointError(Exception):
+    """Raised by `breakpoint()` where nobody can type."""
+
+
 class StepLimitError(Exception):
     """Raised by a fake model: the loop that calls it does not stop."""

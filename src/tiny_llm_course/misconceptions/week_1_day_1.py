@@ -264,6 +264,14 @@ def attention_left_in_float32(
 
 
 @specimen(1, symbol=ATTENTION)
+def scale_made_an_array(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    factor = mx.rsqrt(mx.array(query.shape[-1])) if scale is None else scale
+    return _collected(query @ key.swapaxes(-2, -1) * factor, value, mask)
+
+
+@specimen(1, symbol=ATTENTION)
 def query_scaled_in_place(
     query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
 ) -> Array:

@@ -124,6 +124,18 @@ def grouped_left_in_float32(
     return grouped(query, key, value, scale, mask)
 
 
+@specimen(1, symbol=GROUPED)
+def scale_made_an_array(
+    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
+) -> Array:
+    factor = mx.rsqrt(mx.array(query.shape[-1])) if scale is None else scale
+    key, value = (_repeated(one, query) for one in (key, value))
+    scores = query @ key.swapaxes(-2, -1) * factor
+    if mask == "causal":
+        mask = causal_mask(query.shape[-2], key.shape[-2], query.dtype)
+    return softmax(scores if mask is None else scores + mask, -1) @ value
+
+
 def _minus_infinity_where(forbidden: Array, dtype: mx.Dtype) -> Array:
     """Return 0 elsewhere, rightly."""
     return mx.where(forbidden, -mx.inf, 0.0).astype(dtype)

@@ -10,6 +10,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.running.mixture import Mixture
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_course.untrusted import visible
 
 
 class SolutionError(Exception):
@@ -39,9 +40,10 @@ def blame(solution: Solution) -> Generator[None]:
         ]
         if not frames and isinstance(solution, Mixture):
             told = " ".join(traceback.format_exception_only(error)).strip()
-            raise SolutionError(say("commands.talking.misfit", error=told)) from error
+            misfit = say("commands.talking.misfit", error=visible(told))
+            raise SolutionError(misfit) from error
         if not frames:
             raise
         lines = traceback.format_list(frames) + traceback.format_exception_only(error)
-        told = "".join(lines).rstrip()
+        told = visible("".join(lines).rstrip())
         raise SolutionError(f"an error in the solution\n{told}") from error

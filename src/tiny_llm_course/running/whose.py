@@ -1,10 +1,13 @@
 """Whose code talks: ours, the learner's, or a mixture of both."""
 
+import faulthandler
+import sys
+
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.standing import DONE
-from tiny_llm_course.places import Checkout, here
+from tiny_llm_course.places import REFERENCE, Checkout, here
 from tiny_llm_course.running.blame import blame
 from tiny_llm_course.running.mixture import Mixture, symbols
 from tiny_llm_course.solution import Solution, load_solution
@@ -27,6 +30,8 @@ def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
     """
     is_about_mine = only_mine or attempts
     solution = load_solution(name or ("tiny_llm" if is_about_mine else "ref"))
+    if solution.folder != REFERENCE:
+        _show_where_it_ends()
     checkout = here()
     is_learners = solution.folder == checkout.starter.resolve()
     if only_mine and attempts:
@@ -38,6 +43,15 @@ def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
     yours = begun(checkout) if attempts else finished(checkout)
     with blame(solution):
         return Mixture(solution.folder, solution.package, yours)
+
+
+def _show_where_it_ends() -> None:
+    """Have Python say where it was if the solution takes it along.
+
+    Here it runs in our process, to which terminal and Ctrl-C belong.
+    """
+    if sys.__stderr__:
+        faulthandler.enable(sys.__stderr__, all_threads=False)
 
 
 def finished(checkout: Checkout) -> list[str]:

@@ -1,6 +1,8 @@
 """Replacing files: first a copy of what is there, then all of the new text at once."""
 
+import contextlib
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,8 +35,13 @@ def write(pending: Sequence[Change], copies: Path) -> Path | None:
     """
     replaced = [change.path for change in pending if change.path.exists()]
     kept = keep(replaced, copies) if replaced else None
-    for change in pending:
-        write_whole(change.path, change.text)
+    for num_written, change in enumerate(pending):
+        try:
+            write_whole(change.path, change.text)
+        except OSError:
+            if kept and num_written == 0:
+                shutil.rmtree(kept, ignore_errors=True)
+            raise
     return kept
 
 
@@ -43,22 +50,56 @@ def keep(paths: Sequence[Path], copies: Path) -> Path:
     kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
     kept.mkdir(parents=True)
     names = [path.name for path in paths]
-    for path in paths:
-        is_alone = names.count(path.name) == 1
-        copy = kept / (path.name if is_alone else f"{path.parent.name}-{path.name}")
-        shutil.copy2(path, copy)
+    try:
+        for path in paths:
+            is_alone = names.count(path.name) == 1
+            copy = kept / (path.name if is_alone else f"{path.parent.name}-{path.name}")
+            shutil.copy2(path, copy)
+    except OSError:
+        shutil.rmtree(kept, ignore_errors=True)
+        raise
     return kept
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever reads it finds the old text or the new one."""
+    """Write a file so that whoever reads it finds the old text or the new one.
+
+    Raises:
+        OSError: It cannot be written. The error names the file.
+    """
     target = path.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.new")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_bytes(text.encode())
         if target.exists():
             shutil.copymode(target, unfinished)
         unfinished.replace(target)
+    except OSError as error:
+        error.filename = str(target)
+        raise
     finally:
-        unfinished.unlink(missing_ok=True)
+        # A read-only disk refuses this, too, and is told by the error above.
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def sweep(*folders: Path) -> None:
+    """Remove what commands that were killed have left half written."""
+    for folder in folders:
+        for path in folder.glob("*.new"):
+            owner = re.search(r"\.(\d+)\.new$", path.name)
+            if owner and not _is_running(int(owner[1])):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether there is a process of a number, whoever owns it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
