@@ -40,14 +40,25 @@ def write(pending: Sequence[Change], copies: Path) -> Path | None:
 
 def keep(paths: Sequence[Path], copies: Path) -> Path:
     """Copy files into a new folder named after the time, and return that."""
-    kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
-    kept.mkdir(parents=True)
+    kept = _new_folder(copies)
     names = [path.name for path in paths]
     for path in paths:
         is_alone = names.count(path.name) == 1
         copy = kept / (path.name if is_alone else f"{path.parent.name}-{path.name}")
         shutil.copy2(path, copy)
     return kept
+
+
+def put_away(path: Path, copies: Path) -> Path:
+    """Move what should have been a file into such a folder, and return where it is."""
+    return Path(shutil.move(path, _new_folder(copies) / path.name))
+
+
+def _new_folder(copies: Path) -> Path:
+    """Make a folder named after the time."""
+    folder = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
+    folder.mkdir(parents=True)
+    return folder
 
 
 def write_whole(path: Path, text: str) -> None:
