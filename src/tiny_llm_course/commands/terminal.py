@@ -1,5 +1,6 @@
 """What every command shares: how it starts and how it fails."""
 
+import math
 import sys
 from importlib.util import find_spec
 from typing import Any, NoReturn
@@ -36,6 +37,26 @@ class CourseCommand(click.Command):
         """Say what is wrong in one line on stderr, and leave with exit code 2."""
         print(f"{self.name}: {one_line(message)}", file=sys.stderr)
         sys.exit(2)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN, which no bound of a range keeps out."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Read a number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
+
+
+SEEDS = click.IntRange(0, 2**32 - 1)
+"""What every library takes to begin drawing with."""
 
 
 def need(*packages: str) -> None:
