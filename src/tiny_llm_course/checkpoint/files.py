@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
 
-MAX_TEXT_BYTES = 32 * 2**20
-"""The tokenizer of Qwen2 has 11 MB; its libraries take some 30 times as much memory."""
+MAX_TEXT_BYTES = 16 * 2**20
+"""Tokenizers of Qwen have up to 11 MB; reading takes up to 50 times the memory."""
 MAX_OBJECT_BYTES = 4 * 2**20
 MAX_DEPTH = 20
 """Of settings. Those of Qwen2 are nested 4 deep, and Python gives up at 1,000."""
@@ -48,7 +48,7 @@ def check_files(folder: Path) -> None:
     Raises:
         CheckpointError: Naming the file.
     """
-    for path in sorted(folder.iterdir()):
+    for path in sorted([*folder.iterdir(), *folder.glob("additional_*/*")]):
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise CheckpointError(f"{path}: expected a file, got a pipe or a device")
         if path.suffix in {".json", ".jinja", ".txt"}:
