@@ -20,7 +20,7 @@ from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Task, tasks
 from tiny_llm_course.workbook import fingerprints
 from tiny_llm_course.workbook.lookup import is_untouched
-from tiny_llm_course.workbook.saving import keep, write_whole
+from tiny_llm_course.workbook.saving import keep, put_away, write_whole
 
 CHANGED = "changed"
 """The code, the tests or the grader are not those of the last verdict."""
@@ -82,17 +82,35 @@ def load(checkout: Checkout) -> tuple[Progress, Path | None]:
         What the file says, and nothing if there is none. If it is damaged: nothing,
         and the copy that was made of it.
     """
-    if not checkout.progress.exists():
+    path = checkout.progress
+    if not path.exists():
         return Progress(), None
+    if not path.is_file():
+        return Progress(), put_away(path, checkout.copies)
     try:
-        content = json.loads(checkout.progress.read_bytes())
-        entries = {task: Entry(**entry) for task, entry in content["tasks"].items()}
-        hints = {task: int(level) for task, level in content["hints"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        kept = keep([checkout.progress], checkout.copies)
+        content = json.loads(path.read_bytes())
+        entries = {task: _entry(found) for task, found in content["tasks"].items()}
+        hints = {task: _level(level) for task, level in content["hints"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        kept = keep([path], checkout.copies)
         save(checkout, Progress())
-        return Progress(), kept / checkout.progress.name
+        return Progress(), kept / path.name
     return Progress(entries, hints), None
+
+
+def _entry(found: dict[str, object]) -> Entry:
+    """Check how a task stood."""
+    texts = {name: text for name, text in found.items() if isinstance(text, str)}
+    if texts != found:
+        raise ValueError(f"task: expected texts, got {found}")
+    return Entry(**texts)
+
+
+def _level(found: object) -> int:
+    """Check the level of a hint. A newer course may have more of them."""
+    if not isinstance(found, int) or found < 0:
+        raise ValueError(f"hint: expected a number from 0, got {found!r}")
+    return found
 
 
 def save(checkout: Checkout, progress: Progress) -> None:

@@ -21,10 +21,23 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Run:
+def drawn_lab(tmp_path: Path) -> Run:
     """Return a function that runs a lab into a folder of this test."""
     folder = str(tmp_path / "results")
     return lambda *words: CliRunner().invoke(command, [*words, "--out", folder])
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the files of figures empty: to write them takes most of a lab's time."""
+    monkeypatch.setattr(Figure, "savefig", lambda _, path, **__: Path(path).touch())
+
+
+@pytest.fixture
+def lab(drawn_lab: Run, undrawn: None) -> Run:
+    """Return the same function for tests about something else than figures."""
+    del undrawn
+    return drawn_lab
 
 
 def rows(folder: Path) -> list[dict[str, str]]:
@@ -33,9 +46,9 @@ def rows(folder: Path) -> list[dict[str, str]]:
 
 
 def test_a_lab_prints_a_table_and_saves_rows_and_figures(
-    lab: Run, tmp_path: Path
+    drawn_lab: Run, tmp_path: Path
 ) -> None:
-    result = lab("norm-eps", "--quick")
+    result = drawn_lab("norm-eps", "--quick")
 
     assert result.exit_code == 0
     assert "right for sizes" in result.stdout
@@ -46,6 +59,7 @@ def test_a_lab_prints_a_table_and_saves_rows_and_figures(
     assert "<svg" in (tmp_path / "results" / "norm-eps.svg").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_lab_that_was_stopped_goes_on(tmp_path: Path) -> None:
     """Ctrl-C comes between two cases: what was measured is not measured again."""
     measured: list[object] = []

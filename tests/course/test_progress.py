@@ -1,9 +1,11 @@
 """`pdm run progress`: what is done, and for how long that holds."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import Result
@@ -321,10 +323,17 @@ DAMAGED = [
         }
     ),
     "\x00\xff",
+    "[" * 200_000,
+    '{"tasks": ' + '{"a":' * 200_000,
+    '{"tasks": {}, "hints": {"week 1, day 4, task 1": Infinity}}',
+    '{"tasks": {}, "hints": {"week 1, day 4, task 1": NaN}}',
+    '{"tasks": {}, "hints": {"week 1, day 4, task 1": -5}}',
+    '{"tasks": {"week 1, day 4, task 1": {"status": "done", "when": Infinity, '
+    '"fingerprint": ""}}, "hints": {}}',
 ]
 
 
-@pytest.mark.parametrize("text", DAMAGED)
+@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: text[:60])
 def test_a_damaged_file_is_set_aside_and_begun_anew(
     pdm_run: Run, checkout: Checkout, text: str
 ) -> None:
@@ -340,3 +349,22 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(
     assert copy.read_text(encoding="latin-1") == text
     assert (first.exit_code, first.stdout) == (0, BEGINNING)
     assert (second.stderr, second.stdout) == ("", BEGINNING)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_put_away(
+    pdm_run: Run, checkout: Checkout, make: Callable[[Path], None]
+) -> None:
+    """A folder cannot be read, and a pipe is waited for without end."""
+    make(checkout.progress)
+
+    first, second = (pdm_run("progress --week 1") for _ in range(2))
+
+    (kept,) = checkout.copies.glob("*/progress.json")
+    assert first.stderr == (
+        "progress.json was damaged and begins anew; what was in it is in "
+        f"{kept.relative_to(checkout.root)}\n"
+    )
+    assert (first.exit_code, first.stdout) == (0, BEGINNING)
+    assert (second.stderr, second.stdout) == ("", BEGINNING)
+    assert not checkout.progress.exists()

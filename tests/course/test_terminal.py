@@ -1,5 +1,6 @@
 """Every misuse of a command is one line on stderr and exit code 2."""
 
+import importlib
 import subprocess
 import sys
 
@@ -73,6 +74,33 @@ def test_packages_that_are_missing_are_named_with_what_brings_them(
         f"{command}: needs packages that are missing ({', '.join(missing)}); "
         f"run `{pdm_install()}`, without --prod\n"
     )
+
+
+def command_of(name: str) -> click.Command:
+    """Return the command behind `pdm run NAME`."""
+    module, _, function = scripts()[name].partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+NUMERIC_OPTIONS = [
+    (name, option.opts[0])
+    for name, call in scripts().items()
+    if ".commands." in call
+    for option in command_of(name).params
+    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType)
+]
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-1", "9" * 30])
+@pytest.mark.parametrize(("name", "option"), NUMERIC_OPTIONS)
+def test_a_number_that_cannot_be_meant_is_one_line_and_exit_code_2(
+    name: str, option: str, number: str
+) -> None:
+    result = CliRunner().invoke(command_of(name), [option, number])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"{name}: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_the_number_that_a_command_returns_is_its_exit_code() -> None:

@@ -1,6 +1,7 @@
 """`pdm run update`: a new version of the course, and the learner's work as it was."""
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,8 +159,8 @@ def test_a_stub_with_a_note_in_it_is_work(
 def test_a_file_that_is_not_python_is_left_alone(
     pdm_run: Run, checkout: Checkout, basics: Path
 ) -> None:
-    """It holds half-merged work, for instance. The other files are updated."""
-    basics.write_text(f"<<<<<<< HEAD\n{basics.read_text()}")
+    """The other files are updated."""
+    basics.write_text(f"def (\n{basics.read_text()}")
     publish(checkout, "basics.py", "    Args:\n", "    Arguments:\n")
     publish(checkout, "layer_norm.py", "    Args:\n", "    Arguments:\n")
     before = basics.read_text()
@@ -185,3 +186,121 @@ def test_everything_comes_back_after_all_was_deleted(
 
     assert contents(checkout) == before
     assert "src/tiny_llm/__init__.py  new file" in result.stdout.splitlines()
+
+
+GIT = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org"]
+
+
+@pytest.fixture
+def git(checkout: Checkout) -> Callable[..., None]:
+    """Return a function that runs git in a checkout cloned from a published course."""
+
+    def run(line: str, folder: Path = checkout.root) -> None:
+        words = [*GIT, "-C", str(folder), *line.split()]
+        subprocess.run(words, check=False, capture_output=True)
+
+    run("init --initial-branch=main")
+    run("add --all")
+    run("commit -m begin")
+    course = checkout.root.with_name("course")
+    run(f"clone . {course}")
+    run(f"remote add origin {course}")
+    run("fetch origin")
+    run("branch --set-upstream-to=origin/main")
+    text = (course / BASICS).read_text()
+    (course / BASICS).write_text(text.replace(STUB, f"pass\n    {STUB}"))
+    run("commit -am new", course)
+    return run
+
+
+BASICS = "src/tiny_llm/basics.py"
+STUB = 'todo("week 1, day 1, task 1")'
+
+
+def write_work(checkout: Checkout) -> None:
+    """Write something into the very line that the new version changes."""
+    path = checkout.root / BASICS
+    path.write_text(path.read_text().replace(STUB, "return x"))
+
+
+def test_a_pull_that_git_refused_is_not_up_to_date(
+    pdm_run: Run, checkout: Checkout, git: Callable[..., None]
+) -> None:
+    write_work(checkout)
+    git("pull --no-rebase")
+
+    result = pdm_run("update")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "A newer version was fetched, but is not in your files: git does not overwrite "
+        'what is not committed. Commit first: git commit -am "my work" && git pull && '
+        "pdm run update\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "finish"),
+    [("--no-rebase", "git commit --no-edit"), ("--rebase", "git rebase --continue")],
+)
+def test_a_conflict_is_to_be_settled_first(
+    pdm_run: Run, checkout: Checkout, git: Callable[..., None], how: str, finish: str
+) -> None:
+    """Until then nothing is written, into no file."""
+    write_work(checkout)
+    git("commit -am work")
+    git(f"pull {how}")
+    (checkout.starter / "embedding.py").unlink()
+    before = contents(checkout)
+
+    result = pdm_run("update")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert re.sub(r"py:\d+", "py:N", result.stderr) == (
+        f"update: {BASICS}:N holds two versions of the same lines; keep one, then: "
+        f"git add {BASICS} && {finish}\n"
+    )
+    assert contents(checkout) == before
+
+
+def test_a_conflict_that_is_settled_is_to_be_committed(
+    pdm_run: Run, checkout: Checkout, git: Callable[..., None]
+) -> None:
+    write_work(checkout)
+    settled = (checkout.root / BASICS).read_text()
+    git("commit -am work")
+    git("pull --no-rebase")
+    (checkout.root / BASICS).write_text(settled)
+
+    to_add = pdm_run("update")
+    git(f"add {BASICS}")
+    to_commit = pdm_run("update")
+    git("commit --no-edit")
+    done = pdm_run("update")
+
+    assert (to_add.exit_code, to_commit.exit_code, done.exit_code) == (2, 2, 0)
+    assert to_add.stderr == (
+        f"update: git could not merge {BASICS}; once it is as you want it: "
+        f"git add {BASICS} && git commit --no-edit\n"
+    )
+    assert to_commit.stderr == (
+        "update: git has not finished merging; run: git commit --no-edit\n"
+    )
+    assert done.stdout == "src/tiny_llm and src/extensions are up to date.\n"
+
+
+def test_half_merged_lines_are_seen_without_git(
+    pdm_run: Run, checkout: Checkout
+) -> None:
+    """A stash that was applied leaves them, too, and so does a copied folder."""
+    path = min(checkout.kernels.rglob("*.h"))
+    path.write_text(f"//\n<<<<<<< Updated upstream\n{path.read_text()}")
+
+    result = pdm_run("update")
+
+    assert result.exit_code == 2
+    file = path.relative_to(checkout.root).as_posix()
+    assert result.stderr == (
+        f"update: {file}:2 holds two versions of the same lines; keep one, then: "
+        f"git add {file} && git commit\n"
+    )

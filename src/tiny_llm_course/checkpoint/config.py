@@ -3,27 +3,36 @@
 from pathlib import Path
 from typing import Any
 
-from tiny_llm_course.checkpoint.errors import CheckpointError
-from tiny_llm_course.checkpoint.files import read_object
+from tiny_llm_course.checkpoint.errors import unexpected
+from tiny_llm_course.checkpoint.files import Numbers, read_object
 
 Config = dict[str, Any]
 
-COUNTS = (
-    "hidden_size",
-    "num_hidden_layers",
-    "intermediate_size",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "vocab_size",
-    "max_position_embeddings",
-)
+# Far above those of any Qwen2, and far below what overflows or takes minutes to build.
+SIZES = Numbers(1, 2**20, whole=True)
+NUMBERS = {
+    "hidden_size": SIZES,
+    "num_hidden_layers": Numbers(1, 1000, whole=True),
+    "intermediate_size": SIZES,
+    "num_attention_heads": SIZES,
+    "num_key_value_heads": SIZES,
+    "vocab_size": SIZES,
+    "max_position_embeddings": SIZES,
+    "rms_norm_eps": Numbers(1e-12, 1),
+    "rope_theta": Numbers(1, 10**12),
+}
 # Where Qwen2 leaves a choice, the one that the course builds.
 CHOICES = {
     "hidden_act": "silu",
     "rope_scaling": None,
     "rope_type": "default",
+    "rope_traditional": False,
     "use_sliding_window": False,
+    "quantize_activations": False,
+    "text_config": None,
 }
+BITS = (2, 3, 4, 5, 6, 8)
+GROUP_SIZES = (32, 64, 128)
 
 
 def read_config(folder: Path) -> Config:
@@ -38,20 +47,29 @@ def read_config(folder: Path) -> Config:
     path = folder / "config.json"
     stored = read_object(path)
     if stored.get("model_type") != "qwen2":
-        raise _unexpected(path, "model_type", "'qwen2'", stored.get("model_type"))
-    config = (stored.get("rope_parameters") or {}) | stored
+        raise unexpected(path, "model_type", "'qwen2'", stored.get("model_type"))
+    config = _rotations(path, stored) | stored
     for name, value in CHOICES.items():
         if config.get(name, value) != value:
-            raise _unexpected(path, name, repr(value), config[name])
-    for name in COUNTS:
-        if type(config.get(name)) is not int or config[name] < 1:
-            raise _unexpected(path, name, "a whole number from 1", config.get(name))
-    for name in ("rms_norm_eps", "rope_theta"):
-        if not isinstance(config.get(name), int | float) or config[name] <= 0:
-            raise _unexpected(path, name, "a positive number", config.get(name))
+            raise unexpected(path, name, repr(value), config[name])
+    for name, allowed in NUMBERS.items():
+        if config.get(name) not in allowed:
+            raise unexpected(path, name, allowed, config.get(name))
+    if not isinstance(config.get("tie_word_embeddings", False), bool):
+        found = config["tie_word_embeddings"]
+        raise unexpected(path, "tie_word_embeddings", "true or false", found)
     _check_heads(path, config)
     _check_quantization(path, config)
     return config
+
+
+def _rotations(path: Path, stored: Config) -> Config:
+    """Return what `transformers` 5 writes of the rotations, apart from the rest."""
+    found = stored.get("rope_parameters")
+    if not isinstance(found, dict | None):
+        raise unexpected(path, "rope_parameters", "an object", found)
+    names = {"rope_theta", "rope_type"}
+    return {name: value for name, value in (found or {}).items() if name in names}
 
 
 def _check_heads(path: Path, config: Config) -> None:
@@ -61,24 +79,37 @@ def _check_heads(path: Path, config: Config) -> None:
     # A head is rotated in pairs of numbers, so its width is even.
     if hidden_size % (2 * num_heads):
         wanted = f"a multiple of 2 x num_attention_heads = {2 * num_heads}"
-        raise _unexpected(path, "hidden_size", wanted, hidden_size)
+        raise unexpected(path, "hidden_size", wanted, hidden_size)
     if num_heads % num_kv_heads:
         wanted = f"a multiple of num_key_value_heads = {num_kv_heads}"
-        raise _unexpected(path, "num_attention_heads", wanted, num_heads)
+        raise unexpected(path, "num_attention_heads", wanted, num_heads)
 
 
 def _check_quantization(path: Path, config: Config) -> None:
     """Check that weights, where they are quantised, are so in MLX's affine groups."""
-    found = config.get("quantization", config.get("quantization_config"))
-    if found is None:
-        return
-    # Beside its own entries it may hold those of a layer that differs.
-    settings = [found, *(one for one in found.values() if isinstance(one, dict))]
-    modes = {one.get("mode", "affine") for one in settings}
-    is_complete = "quantization" in config and {"bits", "group_size"} <= found.keys()
-    if modes != {"affine"} or not is_complete:
-        raise _unexpected(path, "quantization", "in the affine format of MLX", found)
+    names = ("quantization", "quantization_config")
+    found = [config[name] for name in names if config.get(name) is not None]
+    if found and not _is_affine(config.get("quantization")):
+        wanted = "in the affine format of MLX"
+        raise unexpected(path, "quantization", wanted, found[0])
 
 
-def _unexpected(path: Path, name: str, wanted: str, found: object) -> CheckpointError:
-    return CheckpointError(f"{path}: expected {name} to be {wanted}, got {found!r}")
+def _is_affine(found: object) -> bool:
+    """Tell whether settings are of MLX's format.
+
+    Beside their own entries they may hold those of a layer that differs.
+    """
+    if not isinstance(found, dict):
+        return False
+    layers = [one for one in found.values() if isinstance(one, dict)]
+    return all(
+        one.get("mode", "affine") == "affine"
+        and _is_one_of(BITS, one.get("bits"))
+        and _is_one_of(GROUP_SIZES, one.get("group_size"))
+        for one in (found, *layers)
+    )
+
+
+def _is_one_of(allowed: tuple[int, ...], found: object) -> bool:
+    """Tell whether a value is one of some whole numbers. 4.0 is none."""
+    return isinstance(found, int) and found in allowed

@@ -1,10 +1,58 @@
-"""Reading the JSON files of a checkpoint."""
+"""Reading the JSON files of a checkpoint, which may hold anything."""
 
 import json
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from tiny_llm_course.checkpoint.errors import CheckpointError
+from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
+
+MAX_TEXT_BYTES = 16 * 2**20
+"""Tokenizers of Qwen have up to 11 MB; reading takes up to 50 times the memory."""
+MAX_OBJECT_BYTES = 4 * 2**20
+MAX_DEPTH = 20
+"""Of settings. Those of Qwen2 are nested 4 deep, and Python gives up at 1,000."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers that an entry may have.
+
+    Attributes:
+        least: The smallest.
+        most: The largest.
+        whole: Whether there is nothing between 1 and 2.
+    """
+
+    least: float
+    most: float
+    whole: bool = False
+
+    def __contains__(self, value: object) -> bool:
+        """Tell whether JSON has such a number. True is none, nor is NaN."""
+        if not isinstance(value, int if self.whole else int | float):
+            return False
+        return not isinstance(value, bool) and self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        kind = "whole number" if self.whole else "number"
+        return f"a {kind} from {self.least} to {self.most}"
+
+
+def check_files(folder: Path) -> None:
+    """Check that what libraries open in `folder` are files, and of a sensible size.
+
+    Whoever opens a named pipe waits for its other end, and a device has no end.
+
+    Raises:
+        CheckpointError: Naming the file.
+    """
+    for path in sorted([*folder.iterdir(), *folder.glob("additional_*/*")]):
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise CheckpointError(f"{path}: expected a file, got a pipe or a device")
+        if path.suffix in {".json", ".jinja", ".txt"}:
+            _check_size(path, MAX_TEXT_BYTES)
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -13,17 +61,58 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: There is no such file, or it holds something else.
     """
+    if not path.exists():
+        raise CheckpointError(f"{path.parent}: no {path.name}")
+    _check_size(path, MAX_OBJECT_BYTES)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path.parent}: no {path.name}") from error
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise _too_deep(path) from error
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: expected JSON, got {error}") from error
+        got = plain(str(error))
+        raise CheckpointError(f"{path}: expected JSON, got {got}") from error
     if not isinstance(content, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, got {content!r:.40}")
+        raise CheckpointError(f"{path}: expected a JSON object, got {shown(content)}")
+    _check_depth(path, content)
     return content
 
 
 def read_optional(path: Path) -> dict[str, Any]:
     """Read a JSON file that a checkpoint may leave out: an empty object if it does."""
     return read_object(path) if path.exists() else {}
+
+
+def _check_size(path: Path, most: int) -> None:
+    """Check that a file can be read as a whole."""
+    if path.stat().st_size > most:
+        raise CheckpointError(
+            f"{path}: expected at most {most} bytes, got {path.stat().st_size}"
+        )
+
+
+def _check_depth(path: Path, content: Any) -> None:  # noqa: ANN401
+    """Check how deep lists and objects are nested."""
+    level: Collection[Any] = [content]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise _too_deep(path)
+
+
+def _inside(content: Any) -> Collection[Any]:  # noqa: ANN401
+    """Return what a list or an object holds."""
+    if isinstance(content, dict):
+        return content.values()
+    return content if isinstance(content, list) else ()
+
+
+def _too_deep(path: Path) -> CheckpointError:
+    return CheckpointError(
+        f"{path}: expected JSON nested at most {MAX_DEPTH} deep, got more"
+    )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    """Refuse what Python's reader takes beside JSON: NaN, Infinity and -Infinity."""
+    raise ValueError(name)

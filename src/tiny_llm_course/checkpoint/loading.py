@@ -5,9 +5,11 @@ from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.checkpoint import templates
 from tiny_llm_course.checkpoint.config import read_config
-from tiny_llm_course.checkpoint.errors import CheckpointError
-from tiny_llm_course.checkpoint.names import resolve
+from tiny_llm_course.checkpoint.errors import CheckpointError, shown
+from tiny_llm_course.checkpoint.files import check_files
+from tiny_llm_course.checkpoint.names import EMBEDDED, resolve
 from tiny_llm_course.checkpoint.safety import refuse_code
 from tiny_llm_course.checkpoint.tokens import (
     SamplingDefaults,
@@ -27,12 +29,14 @@ class LoadedCheckpoint:
         tokenizer: The `TokenizerWrapper` of `mlx_lm`.
         config: The settings, from `config.json`.
         sampling: How its makers would have tokens drawn.
+        is_ours: Whether it came with the course, and its chat template with it.
     """
 
     model: Any
     tokenizer: Any
     config: dict[str, Any]
     sampling: SamplingDefaults
+    is_ours: bool = False
 
     @property
     def context(self) -> int:
@@ -62,14 +66,11 @@ class LoadedCheckpoint:
         Raises:
             CheckpointError: The template does not render.
         """
-        from jinja2 import TemplateError
-
-        try:
-            return self.tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
-        except TemplateError as error:
-            raise CheckpointError(f"chat template: {error}") from error
+        if not self.is_ours:
+            return templates.render(self.tokenizer, messages)
+        return self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
 
 
 def load(name: str = "embedded") -> LoadedCheckpoint:
@@ -82,6 +83,7 @@ def load(name: str = "embedded") -> LoadedCheckpoint:
         CheckpointError: Saying in one line what is wrong with the checkpoint.
     """
     folder = resolve(name)
+    check_files(folder)
     refuse_code(folder)
     config = read_config(folder)
     weights = read_weights(folder)
@@ -94,14 +96,14 @@ def load(name: str = "embedded") -> LoadedCheckpoint:
     completed = {key: config[key] for key in ("rope_theta", "tie_word_embeddings")}
     try:
         model, settings = load_model(folder, lazy=True, model_config=completed)
-    except (KeyError, ValueError) as error:
-        raise CheckpointError(f"{folder}: mlx_lm: {error}") from error
+    except Exception as error:  # what mlx_lm reads besides, it does not check
+        raise CheckpointError(f"{folder}: mlx_lm: {shown(error)}") from error
     widen_on_cpu(model)
     mx.eval(model.parameters())
-    tokenizer = load_tokenizer(
-        folder, settings.get("eos_token_id"), config["vocab_size"]
-    )
-    return LoadedCheckpoint(model, tokenizer, config, read_sampling(folder))
+    end_tokens = settings.get("eos_token_id")
+    tokenizer = load_tokenizer(folder, end_tokens, config["vocab_size"])
+    sampling, is_ours = read_sampling(folder), folder == EMBEDDED
+    return LoadedCheckpoint(model, tokenizer, config, sampling, is_ours=is_ours)
 
 
 def widen_on_cpu(model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types

@@ -4,13 +4,13 @@
 `tokenizer_class` among everything it has; `mlx_lm` imports `model_file`, and the
 modules that `chat_template_type` and `tool_parser_type` name. All of it is checked
 before a library is shown the folder. Weights in pickle files are programs too:
-nothing here opens any file of weights but `model*.safetensors`. Chat templates run
-in the sandbox of `transformers`.
+nothing here opens any file of weights but `model*.safetensors`. Chat templates are
+programs as well: `templates.py` says where they run.
 """
 
 from pathlib import Path
 
-from tiny_llm_course.checkpoint.errors import CheckpointError
+from tiny_llm_course.checkpoint.errors import CheckpointError, shown
 from tiny_llm_course.checkpoint.files import read_optional
 
 CODE_KEYS = ("auto_map", "model_file", "chat_template_type")
@@ -44,5 +44,5 @@ def refuse_code(folder: Path) -> None:
             if content.get(key) not in (None, *allowed):
                 raise CheckpointError(
                     f"{path}: expected {key} to be one of {', '.join(allowed)}, "
-                    f"got {content[key]!r}"
+                    f"got {shown(content[key])}"
                 )

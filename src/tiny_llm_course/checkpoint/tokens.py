@@ -4,8 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tiny_llm_course.checkpoint.errors import CheckpointError
-from tiny_llm_course.checkpoint.files import read_optional
+from tiny_llm_course.checkpoint.errors import CheckpointError, shown, unexpected
+from tiny_llm_course.checkpoint.files import Numbers, read_optional
+
+SAMPLING = {
+    "temperature": Numbers(0, 100),
+    "top_p": Numbers(0, 1),
+    "top_k": Numbers(0, 2**20, whole=True),
+}
 
 
 @dataclass(frozen=True)
@@ -27,26 +33,30 @@ def read_sampling(folder: Path) -> SamplingDefaults:
     """Read `generation_config.json`. A model that has none decodes greedily."""
     path = folder / "generation_config.json"
     stored = read_optional(path)
-    if not stored.get("do_sample"):
+    is_random = stored.get("do_sample", False)
+    if not isinstance(is_random, bool):
+        raise unexpected(path, "do_sample", "true or false", is_random)
+    if not is_random:
         return SamplingDefaults()
-    try:
-        return SamplingDefaults(
-            temp=float(stored.get("temperature", 1)),
-            top_p=float(stored.get("top_p", 1)),
-            top_k=int(stored.get("top_k", 0)),
-        )
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{path}: expected numbers, got {error}") from error
+    found = {name: stored.get(name, 1) for name in ("temperature", "top_p")}
+    found["top_k"] = stored.get("top_k", 0)
+    for name, allowed in SAMPLING.items():
+        if found[name] not in allowed:
+            raise unexpected(path, name, allowed, found[name])
+    return SamplingDefaults(found["temperature"], found["top_p"], found["top_k"])
 
 
 def load_tokenizer(
-    folder: Path, end_tokens: int | list[int] | None, vocab_size: int
+    folder: Path,
+    end_tokens: object,
+    vocab_size: int,
 ) -> Any:  # noqa: ANN401 - mlx_lm has no types
     """Load a tokenizer, and check that it fits the model.
 
     Args:
         folder: The checkpoint.
-        end_tokens: Ids that end a text, beside the tokenizer's own.
+        end_tokens: Ids that end a text, beside the tokenizer's own, as the settings
+            have them: one, a list, or None.
         vocab_size: Number of tokens that the model knows.
 
     Raises:
@@ -54,6 +64,10 @@ def load_tokenizer(
     """
     from mlx_lm import utils
 
+    ids = end_tokens if isinstance(end_tokens, list) else [end_tokens]
+    allowed = Numbers(0, vocab_size - 1, whole=True)
+    if end_tokens is not None and not all(one in allowed for one in ids):
+        raise unexpected(folder, "eos_token_id", allowed, end_tokens)
     path = folder / "tokenizer.json"
     if not path.exists():
         raise CheckpointError(f"{folder}: no tokenizer.json")
@@ -63,8 +77,12 @@ def load_tokenizer(
             {"trust_remote_code": False, "local_files_only": True},
             eos_token_ids=end_tokens,
         )
+        # Some settings are not looked at before there is a text.
+        tokenizer.decode(tokenizer.encode("a text"))
     except Exception as error:  # tokenizers raises nothing narrower
-        raise CheckpointError(f"{path}: expected a tokenizer, got {error!r}") from error
+        raise CheckpointError(
+            f"{path}: expected a tokenizer, got {shown(error)}"
+        ) from error
     last_id = max(tokenizer.get_vocab().values(), default=0)
     if last_id >= vocab_size:
         raise CheckpointError(

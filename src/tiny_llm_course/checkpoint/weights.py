@@ -6,11 +6,15 @@ from typing import Any
 import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
+from safetensors import SafetensorError, safe_open
 
 from tiny_llm_course.checkpoint.config import Config
-from tiny_llm_course.checkpoint.errors import CheckpointError
+from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
 
 Weights = dict[str, mx.array]
+
+MAX_HEADER_BYTES = 4 * 2**20
+"""Of the names and shapes in a file: a Qwen2 of 80 layers, packed, has a tenth."""
 
 
 def read_weights(folder: Path) -> Weights:
@@ -21,10 +25,11 @@ def read_weights(folder: Path) -> Weights:
     """
     weights: Weights = {}
     for path in sorted(folder.glob("model*.safetensors")):
+        _check_header(path)
         try:
             stored = mx.load(str(path))
         except RuntimeError as error:
-            raise CheckpointError(f"{path}: {error}") from error
+            raise CheckpointError(f"{path}: {plain(str(error))}") from error
         assert isinstance(stored, dict), "safetensors hold named arrays"
         weights |= stored
     if not weights:
@@ -34,6 +39,25 @@ def read_weights(folder: Path) -> Weights:
             f"{', '.join(others) or 'none'}"
         )
     return weights
+
+
+def _check_header(path: Path) -> None:
+    """Check that a file holds all the numbers that its header speaks of.
+
+    MLX takes the header's word for it, and finds out when it reads the numbers.
+    """
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+        if size > MAX_HEADER_BYTES:
+            raise CheckpointError(
+                f"{path}: expected safetensors, got a header of {size} bytes"
+            )
+        with safe_open(path, framework="numpy"):
+            pass
+    except (OSError, SafetensorError) as error:
+        got = plain(str(error))
+        raise CheckpointError(f"{path}: expected safetensors, got {got}") from error
 
 
 def check_weights(weights: Weights, config: Config, folder: Path) -> None:
@@ -58,7 +82,8 @@ def check_weights(weights: Weights, config: Config, folder: Path) -> None:
             raise CheckpointError(f"{folder}: {name}: {wrong}")
     if strangers := found.keys() - expected.keys():
         raise CheckpointError(
-            f"{folder}: {min(strangers)}: expected no weight of this name in a Qwen2"
+            f"{folder}: expected the weights of a Qwen2, got another as well: "
+            f"{shown(min(strangers))}"
         )
 
 

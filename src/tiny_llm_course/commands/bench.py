@@ -42,7 +42,7 @@ QUICK = {"generate": (32,), "prefill": (32,)}
     type=click.Choice(names_of((*KINDS, ATTENTION))),
     help="Only this engine, or all of a library. May be given more than once.",
 )
-@click.option("--rounds", type=click.IntRange(1), help="Turns of each case.")
+@click.option("--rounds", type=click.IntRange(1, 1000), help="Turns of each case.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

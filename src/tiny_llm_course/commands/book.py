@@ -18,7 +18,13 @@ PACKAGES = (
 
 @click.command("book", cls=CourseCommand)
 @click.argument("page", default="index")
-@click.option("--port", default=8000, show_default=True, help="Where to serve it.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8000,
+    show_default=True,
+    help="Where to serve it.",
+)
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--check", "mode", flag_value="check", help="Is all that it shows true?")
 @click.option("--only", metavar="PAGE", help="With --check: what this page shows.")

@@ -7,6 +7,7 @@ import click
 import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.terminal import SEEDS, FiniteRange
 from tiny_llm_course.machine.finding import program
 from tiny_llm_course.machine.libraries import pdm_install
 from tiny_llm_course.machine.system import find_compiler
@@ -56,7 +57,7 @@ OPTIONS = (
     click.option(
         "--max-tokens",
         metavar="N",
-        type=click.IntRange(min=1),
+        type=click.IntRange(1, 2**20),
         default=256,
         show_default=True,
         help="The longest answer.",
@@ -64,25 +65,25 @@ OPTIONS = (
     click.option(
         "--temp",
         metavar="T",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(0, 100),
         help="Temperature: 0 always takes the likeliest token, higher is livelier. "
         "For this and the next two, the default is what the model's makers recommend.",
     ),
     click.option(
         "--top-p",
         metavar="P",
-        type=click.FloatRange(0, 1),
+        type=FiniteRange(0, 1),
         help="Draw from the likeliest tokens that make up this probability. 1 is all.",
     ),
     click.option(
         "--top-k",
         metavar="K",
-        type=click.IntRange(min=0),
+        type=click.IntRange(0, 2**20),
         help="Draw from this many of the likeliest tokens. 0 is all.",
     ),
     click.option(
         "--seed",
-        type=int,
+        type=SEEDS,
         metavar="S",
         help="Draw the same tokens again whenever S is the same.",
     ),

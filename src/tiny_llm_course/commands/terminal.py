@@ -1,6 +1,7 @@
 """What every command shares: how it starts and how it fails."""
 
 import errno
+import math
 import sys
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
@@ -74,6 +75,26 @@ def do_all(steps: Iterable[Callable[[], object]]) -> None:
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN, which no bound of a range keeps out."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Read a number."""
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
+
+
+SEEDS = click.IntRange(0, 2**32 - 1)
+"""What every library takes to begin drawing with."""
 
 
 def need(*packages: str) -> None:

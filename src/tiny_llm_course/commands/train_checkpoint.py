@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from tiny_llm_course.commands.terminal import CourseCommand, need
+from tiny_llm_course.commands.terminal import SEEDS, CourseCommand, need
 
 if TYPE_CHECKING:
     from tiny_llm_course.labs.train_checkpoint import Progress, Show
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--steps",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 10**6),
     help="Steps to train. The default takes up to an hour on two CPU cores.",
 )
-@click.option("--seed", type=int, help="Seed of text, weights and samples.")
+@click.option("--seed", type=SEEDS, help="Seed of text, weights and samples.")
 @click.option("--quick", is_flag=True, help="A toy of seconds, to see that it works.")
 @click.option(
     "--install",

@@ -5,8 +5,10 @@ import click
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.workbook.kernel_update import plan_kernel_update
+from tiny_llm_course.workbook.merging import half_merged, not_pulled
 from tiny_llm_course.workbook.plans import NEW, RENEWED, FileUpdate, plan_update
 from tiny_llm_course.workbook.saving import Change, write
 
@@ -17,15 +19,22 @@ def command() -> int:
 
     New files and new stubs are added, and the stubs that you have not touched are
     renewed. What you have written stays as it is. What is replaced is copied first.
+
+    Commit your work before you pull: git refuses to overwrite what is not committed.
     """
+    if problem := half_merged(here()):
+        raise CourseError(problem)
     updates = [*plan_update(here()), *plan_kernel_update(here())]
     copies = write(_changes(updates), here().copies)
     for update in updates:
         _echo(update)
-    if not any(update.news or update.problem for update in updates):
+    behind = not_pulled(here())
+    if behind:
+        click.echo(behind, err=True)
+    elif not any(update.news or update.problem for update in updates):
         click.echo(say("commands.update.nothing"))
     echo_copies(copies)
-    return int(any(update.problem for update in updates))
+    return int(any(update.problem for update in updates) or behind is not None)
 
 
 def _changes(updates: list[FileUpdate]) -> list[Change]:

@@ -18,6 +18,9 @@ from tiny_llm_course.unsolved import Unsolved
 
 Sampler = Callable[[mx.array], mx.array]
 
+COLDEST = 1e-6
+"""Below it, scores over the temperature overflow; the likeliest token wins anyway."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -120,7 +123,7 @@ def _make_sampler(
     temp = defaults.temp if settings.temp is None else settings.temp
     top_p = defaults.top_p if settings.top_p is None else settings.top_p
     top_k = defaults.top_k if settings.top_k is None else settings.top_k
-    if temp == 0:
+    if temp < COLDEST:
         return None
     try:
         return solution.get("sampler.make_sampler")(temp, top_p, top_k)

@@ -47,8 +47,7 @@ def write(pending: Sequence[Change], copies: Path) -> Path | None:
 
 def keep(paths: Sequence[Path], copies: Path) -> Path:
     """Copy files into a new folder named after the time, and return that."""
-    kept = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
-    kept.mkdir(parents=True)
+    kept = _new_folder(copies)
     names = [path.name for path in paths]
     try:
         for path in paths:
@@ -59,6 +58,18 @@ def keep(paths: Sequence[Path], copies: Path) -> Path:
         shutil.rmtree(kept, ignore_errors=True)
         raise
     return kept
+
+
+def put_away(path: Path, copies: Path) -> Path:
+    """Move what should have been a file into such a folder, and return where it is."""
+    return Path(shutil.move(path, _new_folder(copies) / path.name))
+
+
+def _new_folder(copies: Path) -> Path:
+    """Make a folder named after the time."""
+    folder = copies / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S-%f")
+    folder.mkdir(parents=True)
+    return folder
 
 
 def write_whole(path: Path, text: str) -> None:
