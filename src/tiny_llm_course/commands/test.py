@@ -2,18 +2,23 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
+from tiny_llm_course.extension.sanitizing import complaints
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days
@@ -42,13 +47,21 @@ def _command(name: str, default: str) -> click.Command:
     )
     @click.option("--json", "json_file", type=Path, help="Write the points here, too.")
     @click.option("--junitxml", type=Path, help="The same, as JUnit's XML.")
+    @click.option(
+        "--sanitize",
+        is_flag=True,
+        help="Then run the kernels in C++ by themselves, where it is seen what they "
+        "read or write beside an array, and whether threads meet.",
+    )
     @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-    def command(
+    def command(  # noqa: PLR0913 - one for each option
         week: int | None,
         day: int | None,
         solution: str,
         json_file: Path | None,
         junitxml: Path | None,
+        *,
+        sanitize: bool,
         pytest_args: tuple[str, ...],
     ) -> int:
         """Say of each task whether it is done, and if not, what is wrong.
@@ -57,6 +70,8 @@ def _command(name: str, default: str) -> click.Command:
         `-v` shows pytest's own view.
         """
         days = select_days(week, day)
+        if sanitize and not any(task.kernels for one in days for task in one.tasks):
+            raise CourseError(say("sanitizing.no_kernels"))
         if VIEWS_OF_PYTEST & set(pytest_args):
             prepare(days, solution)
             load_solution(solution)
@@ -72,9 +87,22 @@ def _command(name: str, default: str) -> click.Command:
         if junitxml:
             exports.write_junit(junitxml, solution, reports)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
+        _sanitize(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
     return command
+
+
+def _sanitize(reports: Sequence[TaskReport], solution: str, *, is_asked: bool) -> None:
+    """Say what the sanitizers find in the kernels: in all, or in those that crashed."""
+    asked_of = [one.task for one in reports if is_asked or one.has_crashed]
+    kernels = [kernel for task in asked_of for kernel in task.kernels]
+    if not kernels and not is_asked:
+        return
+    click.echo(say("sanitizing.compiling"), err=True)
+    found = complaints(kernels, load_solution(solution).folder)
+    click.echo("\n" + say("sanitizing.heading"))
+    click.echo("\n".join(found) or say("sanitizing.clean"))
 
 
 command = _command("test", "tiny_llm")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tiny_llm_course.grading.results import (
+    CRASHED,
     NOT_STARTED,
     PASSED,
     Explanation,
@@ -52,6 +53,11 @@ class TaskReport:
     def failures(self) -> list[Result]:
         """The tests that did not pass, the first one first."""
         return [result for result in self.results if result.status != PASSED]
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether a test took the interpreter with it, or did not end."""
+        return any(result.status == CRASHED for result in self.results)
 
 
 def own_status(task: Task, results: Sequence[Result]) -> str:
