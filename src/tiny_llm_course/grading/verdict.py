@@ -71,6 +71,15 @@ class TextEvidence:
 
 
 @dataclass(frozen=True)
+class UnsteadyEvidence:
+    """A result that is another one each time, which no known mistake explains."""
+
+    def matches(self, _: object) -> bool:
+        """Tell that it is like nothing else."""
+        return False
+
+
+@dataclass(frozen=True)
 class PartsEvidence:
     """Several results of one call."""
 
@@ -89,7 +98,12 @@ class PartsEvidence:
 
 
 Evidence = (
-    ArrayEvidence | LogitsEvidence | PartsEvidence | SharesEvidence | TextEvidence
+    ArrayEvidence
+    | LogitsEvidence
+    | PartsEvidence
+    | SharesEvidence
+    | TextEvidence
+    | UnsteadyEvidence
 )
 
 
