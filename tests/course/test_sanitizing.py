@@ -151,8 +151,8 @@ def test_after_a_crash_the_kernels_are_looked_at_without_being_asked(
         TaskReport(task, (Result("", "", status),)) for status in (CRASHED, "passed")
     )
 
-    grading._sanitize([passed], "tiny_llm_ref", is_asked=False)
-    grading._sanitize([crashed, passed], "tiny_llm_ref", is_asked=False)
+    grading.look_at_kernels([passed], "tiny_llm_ref", is_asked=False)
+    grading.look_at_kernels([crashed, passed], "tiny_llm_ref", is_asked=False)
 
     assert asked == [list(task.kernels)]
     assert capsys.readouterr().out.endswith("sanitizers of the compiler:\nfound\n")

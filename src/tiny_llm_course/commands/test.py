@@ -87,13 +87,15 @@ def _command(name: str, default: str) -> click.Command:
         if junitxml:
             exports.write_junit(junitxml, solution, reports)
         print_report(Console(highlight=False, soft_wrap=True), days, reports)
-        _sanitize(reports, solution, is_asked=sanitize)
+        look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
     return command
 
 
-def _sanitize(reports: Sequence[TaskReport], solution: str, *, is_asked: bool) -> None:
+def look_at_kernels(
+    reports: Sequence[TaskReport], solution: str, *, is_asked: bool
+) -> None:
     """Say what the sanitizers find in the kernels: in all, or in those that crashed."""
     asked_of = [one.task for one in reports if is_asked or one.has_crashed]
     kernels = [kernel for task in asked_of for kernel in task.kernels]
