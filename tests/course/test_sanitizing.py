@@ -113,28 +113,29 @@ RACE = """==================
 WARNING: ThreadSanitizer: data race (pid=71)
   Write of size 4 at 0x7b08 by thread T2:
     #0 {lambda(int)#1}::operator()(int) const /usr/include/c++/13/bits/x.h:9 (p+0x1)
-    #1 operator() {folder}/kernels/one.h:2 (p+0x2)
+    #1 tiny_llm::QuantizedMatrix<float>::q(int) {folder}/kernels/quantized_matrix.h:1
+    #2 operator() {folder}/kernels/matvec.h:2 (p+0x2)
 
   Previous read of size 4 at 0x7b08 by main thread:
-    #0 void tiny_llm::matvec_threaded<float>(int) {folder}/kernels/one.h:3 (p+0x2)
+    #0 void tiny_llm::matvec_threaded<float>(int) {folder}/kernels/matvec.h:3 (p+0x2)
 
-SUMMARY: ThreadSanitizer: data race {folder}/kernels/one.h:2 in operator()
+SUMMARY: ThreadSanitizer: data race {folder}/kernels/matvec.h:2 in operator()
 """
 
 
 def test_of_a_race_both_places_are_shown(tmp_path: Path) -> None:
     folder = tmp_path / "extensions"
     (folder / "kernels").mkdir(parents=True)
-    (folder / "kernels" / "one.h").write_text("first\n  second;\n  third;\n")
+    (folder / "kernels" / "matvec.h").write_text("first\n  second;\n  third;\n")
 
     shown = shortened(RACE.replace("{folder}", str(folder)), folder)
 
     assert shown.splitlines() == [
         "a data race: two threads use one number at the same time, and one of them "
         "writes",
-        "  extensions/kernels/one.h:2, in operator()",
+        "  extensions/kernels/matvec.h:2, in operator()",
         "    second;",
-        "  extensions/kernels/one.h:3, in matvec_threaded",
+        "  extensions/kernels/matvec.h:3, in matvec_threaded",
         "    third;",
     ]
 

@@ -25,6 +25,7 @@ mx::array matmul(
   expect(x.ndim() == 2, name, "vectors with two axes", text_of(x.shape()));
   const int num_tokens = x.shape(0);
   expect_shape(x, {num_tokens, w.num_columns()}, name);
+  if (w.num_columns() == 0) return mx::zeros({num_tokens, w.num_rows()}, x.dtype());
   const mx::array wide = mx::astype(x, mx::float32, mx::Device::cpu);
   const auto run = [=, group_size = w.group_size, bits = w.bits](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {

@@ -25,6 +25,7 @@ mx::array matvec(
   expect_weight(w, name);
   expect_floats(x, name);
   expect_shape(x, {w.num_columns()}, name);
+  if (w.num_columns() == 0) return mx::zeros({w.num_rows()}, x.dtype());
   const mx::array wide = mx::astype(x, mx::float32, mx::Device::cpu);
   const auto run = [=, group_size = w.group_size, bits = w.bits](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
