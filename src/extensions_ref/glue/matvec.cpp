@@ -39,19 +39,12 @@ mx::array matvec(
   return mx::astype(outputs[0], x.dtype(), mx::Device::cpu);
 }
 
-/// Let `rung(matrix, y, rows)` do all rows of a matrix.
+/// Let `rung(matrix, y, rows)` do all rows, as if they were the last ones of a matrix so
+/// large that nobody can count its bits in an int, as those of some models are.
 ///
-/// If it is watched, it does them once more, as if they were the last ones of a matrix
-/// so large that nobody can count its bits in an int, as those of some models are.
+/// Who does count them so reads far away, and crashes.
 template <class Scale, class Rung>
-void do_rows_of(
-    const std::string& name,
-    const QuantizedMatrix<Scale>& w,
-    const std::vector<mx::array>& out,
-    const Rung& rung) {
-  float* const y = const_cast<float*>(out[0].data<float>());
-  do_rows(name, w.num_rows, out, [&](Rows rows) { rung(w, y, rows); });
-  if (!are_watched()) return;
+void do_last_rows(const QuantizedMatrix<Scale>& w, float* y, const Rung& rung) {
   const int before =
       static_cast<int>((std::int64_t{1} << 31) / (w.num_columns * w.bits)) + 1;
   const std::ptrdiff_t groups = std::ptrdiff_t{before} * w.groups();
@@ -64,14 +57,24 @@ void do_rows_of(
 }
 
 /// Make an operation of a rung that computes some rows: `rung(x, matrix, y, rows)`.
+///
+/// If it is watched, it is run once more as `do_last_rows` says.
 template <class Rung>
 mx::array matvec_of_rows(
     const std::string& name, const mx::array& x, const Weight& w, Rung rung) {
-  return matvec(name, x, w, [=](auto* in, auto matrix, auto& out) {
-    do_rows_of(name, matrix, out, [&](auto part, float* y, Rows rows) {
-      rung(in, part, y, rows);
+  const mx::array result = matvec(name, x, w, [=](auto* in, auto matrix, auto& out) {
+    do_rows(name, matrix.num_rows, out, [&](Rows rows) {
+      rung(in, matrix, out[0].template data<float>(), rows);
     });
   });
+  if (!are_watched()) return result;
+  matvec(name, x, w, [=](auto* in, auto matrix, auto& out) {
+    float* const y = out[0].template data<float>();
+    do_last_rows(matrix, y, [&](auto large, float* to, Rows rows) {
+      rung(in, large, to, rows);
+    });
+  });
+  return result;
 }
 
 /// Round x for this matrix, in memory that this thread keeps.
@@ -125,8 +128,9 @@ mx::array matvec_int8(const mx::array& x, const Weight& w) {
   const std::string name = "matvec_int8";
   return matvec(name, x, w, [=](auto* in, auto matrix, auto& out) {
     with_rounded(in, matrix, [&](const Int8Activations& activations) {
-      do_rows_of(name, matrix, out, [&](auto part, float* y, Rows rows) {
-        tiny_llm::matvec_int8(activations, part, y, rows);
+      do_rows(name, matrix.num_rows, out, [&](Rows rows) {
+        tiny_llm::matvec_int8(
+            activations, matrix, out[0].template data<float>(), rows);
       });
     });
   });
