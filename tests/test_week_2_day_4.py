@@ -11,6 +11,7 @@ from tiny_llm_course.grading.architecture import embedded
 from tiny_llm_course.grading.call import Call, dtype_name
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal
+from tiny_llm_course.grading.several import Stacked, repeated
 from tiny_llm_course.oracle.kept import matvec, quantize
 from tiny_llm_course.oracle.stored import Stored, quantised
 
@@ -192,6 +193,20 @@ def test_task_3_rounds_each_group_by_itself(grade: Grader) -> None:
     _assert_near_product(grade, INT8, x, stored)
 
 
+@each_width
+@each_group_size
+def test_task_3_looks_for_the_largest_in_the_whole_group(
+    grade: Grader, group_size: int, bits: int
+) -> None:
+    """It stands in the last quarter, once at the very end."""
+    stored = _stored(5, 2 * group_size, group_size, bits, mx.float32)
+    steps = np.random.default_rng(group_size).integers(-50, 51, (2, group_size))
+    steps[0, -1], steps[1, -group_size // 4] = 127, -127
+    x = mx.array((steps * np.float32(0.25)).astype(np.float32).ravel())
+
+    _assert_rounded_product(grade, INT8, x, stored)
+
+
 def test_task_3_multiplies_a_trained_layer(grade: Grader) -> None:
     x, stored = _trained()
 
@@ -216,6 +231,18 @@ def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> 
     stored = _stored(num_rows, length, 64, 4, mx.float16)
 
     _assert_rounded_product(grade, THREADED, _clear(length, 64), stored)
+
+
+@pytest.mark.parametrize("num_rows", [3, 150])
+def test_task_4_is_the_same_each_time(grade: Grader, num_rows: int) -> None:
+    """Whichever thread is first: a hundred times, as a race need not show at once."""
+    stored = _stored(num_rows, 128, 64, 4, mx.float32)
+    x, weights = _clear(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
+
+    call = Stacked(THREADED, (x, weights), times=100)
+
+    truth = repeated(matvec.of_rounded(x, stored), 100)
+    grade.assert_close(call, truth, mx.float32)
 
 
 def test_task_4_multiplies_a_trained_layer(grade: Grader) -> None:

@@ -69,6 +69,19 @@ def test_task_1_any_number_of_tokens_and_outputs(
 
 
 @each_float_rung
+@pytest.mark.parametrize(("length", "group_size"), [(1152, 128), (2080, 32)])
+def test_task_1_long_rows(
+    grade: Grader, length: int, group_size: int, rung: str
+) -> None:
+    stored = quantised(weight(19, length), group_size, 4)
+    x = normal(3, length)
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
+@each_float_rung
 @each_scale
 def test_task_1_scales_may_be_stored_in_half_precision(
     grade: Grader, scales: mx.Dtype, rung: str
@@ -163,6 +176,35 @@ def test_task_3_product_in_integers_is_exact(
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
+@each_width
+@pytest.mark.parametrize(("length", "group_size"), [(1152, 128), (2080, 32)])
+def test_task_3_long_rows(
+    grade: Grader, length: int, group_size: int, bits: int
+) -> None:
+    stored = _stored(19, length, group_size, bits)
+    x = _whole_steps(14, length, group_size)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
+@each_width
+@each_group_size
+def test_task_3_largest_may_be_the_last_of_a_group(
+    grade: Grader, group_size: int, bits: int
+) -> None:
+    stored = _stored(17, 256, group_size, bits)
+    steps = normal(13, 256 // group_size, group_size)
+    steps = mx.round(mx.clip(steps * 20, -60, 60))
+    steps[..., -1] = 127
+    x = steps.reshape(13, 256) / 64
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
 @each_dtype
 @each_scale
 def test_task_3_product_has_the_dtype_of_the_activations(
@@ -233,6 +275,19 @@ def test_task_4_threads_compute_all_of_it(
 ) -> None:
     stored = _stored(outputs, 256, 64, bits)
     x = _whole_steps(tokens, 256, 64)
+
+    call = _product(grade, THREADED, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
+@each_width
+@pytest.mark.parametrize(("length", "group_size"), [(256, 32), (256, 128), (1152, 128)])
+def test_task_4_threads_compute_groups_of_any_size(
+    grade: Grader, length: int, group_size: int, bits: int
+) -> None:
+    stored = _stored(37, length, group_size, bits)
+    x = _whole_steps(30, length, group_size)
 
     call = _product(grade, THREADED, x, stored)
 

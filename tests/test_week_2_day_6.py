@@ -16,6 +16,7 @@ from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import each_dtype, normal
 from tiny_llm_course.grading.memory import PeakOf
+from tiny_llm_course.grading.several import Stacked, repeated
 from tiny_llm_course.oracle.kept import attention
 
 ONLINE = "kernels.attention_online"
@@ -54,6 +55,10 @@ RAMPS = {
 
 with_own_kernels = patch.dict(os.environ, {"TINY_LLM_KERNELS": "own"})
 """Lets a solution use its kernels, which it does not do in the days before."""
+
+each_layout = pytest.mark.parametrize(
+    "layout", ["in a longer cache", "tokens first", "among other heads"]
+)
 
 each_ramp = pytest.mark.parametrize("ramp", RAMPS)
 
@@ -117,6 +122,13 @@ def test_task_1_begins_with_keys_that_are_forbidden(grade: Grader) -> None:
     _assert_attends(grade, ONLINE, _heads(Sizes(L=3, S=9)), mask=mask)
 
 
+@each_layout
+def test_task_1_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> None:
+    heads = _laid_out(_heads(Sizes(B=2, L=3, S=40)), layout)
+
+    _assert_attends(grade, ONLINE, heads)
+
+
 @each_dtype
 @pytest.mark.parametrize("sizes", MANY, ids=str)
 def test_task_2_agrees_with_torch(grade: Grader, sizes: Sizes, dtype: mx.Dtype) -> None:
@@ -157,8 +169,16 @@ def test_task_2_survives_whole_tiles_that_are_forbidden(
     _assert_attends(grade, TILED, _heads(Sizes(L=3, S=300)), mask=mask)
 
 
-def test_task_2_reads_a_part_of_a_longer_cache(grade: Grader) -> None:
-    _assert_attends(grade, TILED, _in_cache(_heads(Sizes(B=2, L=4, S=100))))
+@each_layout
+def test_task_2_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> None:
+    heads = _laid_out(_heads(Sizes(B=2, L=4, S=100)), layout)
+
+    _assert_attends(grade, TILED, heads)
+
+
+def test_task_2_is_the_same_each_time(grade: Grader) -> None:
+    """Whichever thread is first: twenty times, as a race need not show at once."""
+    _assert_attends_each_time(grade, TILED, _heads(Sizes(B=2, L=40, S=70)))
 
 
 @each_dtype
@@ -196,8 +216,15 @@ def test_task_3_survives_whole_pieces_that_are_forbidden(
     _assert_attends(grade, SPLIT, _heads(Sizes(S=1200)), mask=mask)
 
 
-def test_task_3_reads_a_part_of_a_longer_cache(grade: Grader) -> None:
-    _assert_attends(grade, SPLIT, _in_cache(_heads(Sizes(B=2, S=700))))
+@each_layout
+def test_task_3_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> None:
+    heads = _laid_out(_heads(Sizes(B=2, L=2, S=700)), layout)
+
+    _assert_attends(grade, SPLIT, heads)
+
+
+def test_task_3_is_the_same_each_time(grade: Grader) -> None:
+    _assert_attends_each_time(grade, SPLIT, _heads(Sizes(B=2, L=2, S=600)))
 
 
 @each_dtype
@@ -288,6 +315,26 @@ def test_task_4_is_the_same_without_kernels(
     grade.assert_close(call, expected, mx.float32)
 
 
+def _as_tokens_first(heads: Heads) -> Heads:
+    """Let the heads of a token be neighbours, as a projection leaves them."""
+    query, key, value = (
+        mx.contiguous(one.swapaxes(1, 2)).swapaxes(1, 2) for one in heads
+    )
+    mx.eval(query, key, value)
+    return query, key, value
+
+
+def _among_other_heads(heads: Heads) -> Heads:
+    """Let all be parts of arrays with a head more before them, and one behind."""
+    longer = [
+        mx.pad(one, [(0, 0), (1, 1), (0, 0), (0, 0)], constant_values=9.0)
+        for one in heads
+    ]
+    mx.eval(longer)
+    query, key, value = (one[:, 1:-1] for one in longer)
+    return query, key, value
+
+
 def _heads(sizes: Sizes, dtype: mx.Dtype = mx.float32) -> Heads:
     """Draw queries, keys and values."""
     query = normal(sizes.B, sizes.H_q, sizes.L, sizes.D, dtype=dtype, name="query")
@@ -343,6 +390,19 @@ def _in_cache(heads: Heads) -> Heads:
     return query, longer[0][:, :, :num_keys], longer[1][:, :, :num_keys]
 
 
+LAYOUTS = {
+    "in a longer cache": _in_cache,
+    "tokens first": _as_tokens_first,
+    "among other heads": _among_other_heads,
+}
+"""How queries, keys and values may lie in memory."""
+
+
+def _laid_out(heads: Heads, layout: str) -> Heads:
+    """Let the same numbers lie elsewhere."""
+    return LAYOUTS[layout](heads)
+
+
 def _added(mask: Mask, heads: Heads) -> mx.array | None:
     """Turn the name of a mask into the mask."""
     if not isinstance(mask, str):
@@ -362,6 +422,14 @@ def _assert_attends(
     call = Call(symbol, (*heads, scale, mask))
 
     expected = attention.attention(*heads, scale, _added(mask, heads))
+    grade.assert_close(call, expected, heads[0].dtype)
+
+
+def _assert_attends_each_time(grade: Grader, symbol: str, heads: Heads) -> None:
+    """Call a kernel many times, and compare all results with the truth."""
+    call = Stacked(symbol, (*heads, 0.3, None), times=20)
+
+    expected = repeated(attention.attention(*heads, 0.3, None), 20)
     grade.assert_close(call, expected, heads[0].dtype)
 
 

@@ -1,5 +1,6 @@
 """Which mistake is named for what a solution does."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import mlx.core as mx
@@ -7,7 +8,7 @@ import numpy as np
 
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.diagnosis import Outcome, explain
+from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import DTYPES
 from tiny_llm_course.grading.trial import Trial
@@ -64,6 +65,26 @@ def test_mistake_that_looks_alike_by_chance_is_not_named() -> None:
     outcomes = _outcomes(Activations(silu=_plus(1.02)), _trials("basics.silu"))
 
     assert explain(outcomes, [_silu_plus(1)]) == []
+
+
+def test_what_is_not_the_same_twice_has_no_name_but_that() -> None:
+    """Nor is it called wrong in half precision only, as it may look."""
+    count = itertools.count(1)
+
+    def racing(x: mx.array) -> mx.array:
+        return x if x.dtype == mx.float32 else x + next(count)
+
+    outcomes = _outcomes(Activations(f=racing), _trials("kernels.f"))
+
+    assert explain(outcomes, [Specimen(TASK, "kernels.f", _plus(1))]) == []
+    assert str(describe(outcomes)).startswith("not the same twice: a race, or memory")
+
+
+def test_a_kernel_that_is_wrong_each_time_keeps_its_name() -> None:
+    one = Specimen(TASK, "kernels.f", _plus(1))
+    outcomes = _outcomes(Activations(f=_plus(1)), _trials("kernels.f"))
+
+    assert explain(outcomes, [one]) == [one]
 
 
 def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:

@@ -1,5 +1,6 @@
 """A kernel in C++ may be a stub, crash, hang, or not compile: it is told."""
 
+import math
 import os
 import shutil
 import subprocess
@@ -58,12 +59,31 @@ def test_task_1_calls_none(grade):
     pass
 """
 
-CRASHES_AT_1_AND_HANGS_AT_2 = """
-  if (rows.first == rows.last) return;
+WRONG_IN_MANY_WAYS = """
+  const int pieces = 8 / (rows.last - rows.first);  // dies of no rows
   for (int o = rows.first; o < rows.last; ++o) y[o] = w.num_columns;
+  if (pieces == 0) return;
   if (x[0] == 1) *reinterpret_cast<volatile int*>(y - y) = 0;
   for (volatile bool hangs = x[0] == 2; hangs;) {}
+  if (x[0] == 3) y[w.num_rows + 2] = 1;
+  if (x[0] == 4) y[-1] = 1;
+  if (x[0] == 5) y[rows.first > 0 ? 0 : w.num_rows - 1] = 1;
+  if (x[0] == 6) const_cast<float*>(x)[9] = 1;
+  if (x[0] == 7) throw std::runtime_error("thrown");
+  if (x[0] == 8) y[rows.first] = y[rows.first] + x[w.num_columns];
 """
+"""It writes where it is told to by the first number, and never handles no rows."""
+
+WRITES = {
+    0: "",
+    3: "nothing to be written beside the 8 numbers of y, got a write up to 3 numbers "
+    "past the end",
+    4: "nothing to be written beside the 8 numbers of y, got a write from 1 number "
+    "before the beginning on",
+    5: "rows 2 to 5 to be written, as it was told, got a write to row 0",
+    6: "x to be read only, got a write to its number 9",
+}
+"""What is said of a kernel that writes where it should not."""
 
 
 LIMIT_S = 3
@@ -115,7 +135,7 @@ def test_a_kernel_that_does_not_come_back_is_told_and_the_next_task_graded(
     graded: Callable[..., Results], first: int, told: list[str]
 ) -> None:
     """By the call with its sizes, and the test."""
-    results = graded(CRASHES_AT_1_AND_HANGS_AT_2, 0, first)
+    results = graded(WRONG_IN_MANY_WAYS, 0, first)
 
     passed, (status, message) = outcomes(results, task=3)
     assert (passed, status) == ((PASSED, ""), CRASHED)
@@ -125,11 +145,47 @@ def test_a_kernel_that_does_not_come_back_is_told_and_the_next_task_graded(
     assert outcomes(results, task=1) == [(PASSED, "")]
 
 
+def test_a_write_to_what_is_not_its_own_is_told_at_once(
+    graded: Callable[..., Results],
+) -> None:
+    results = graded(WRONG_IN_MANY_WAYS, *WRITES)
+
+    messages = [message for _, message in outcomes(results, task=3)]
+    expected = [
+        text and f"RuntimeError: {KERNEL}: expected {text}" for text in WRITES.values()
+    ]
+    for message, text in zip(messages, expected, strict=True):
+        assert text in message
+        assert bool(text) == bool(message)
+
+
+def test_an_exception_of_a_kernel_is_one_of_the_call(
+    graded: Callable[..., Results],
+) -> None:
+    results = graded(WRONG_IN_MANY_WAYS, 7)
+
+    ((status, message),) = outcomes(results, task=3)
+    assert (status, "raised RuntimeError: thrown" in message) == (WRONG, True)
+
+
+def test_behind_an_input_there_is_nan(
+    graded: Callable[..., Results], learner: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a number read past the end is seen in the result."""
+    graded(WRONG_IN_MANY_WAYS, 0)
+    monkeypatch.setenv("TINY_LLM_WATCH", "1")
+    solution = Solution(learner.starter, "loaded_watched")
+
+    y = solution.get(f"kernels.{KERNEL}")(mx.full(64, 8.0), weights())
+
+    assert [math.isnan(one) for one in y.tolist()].count(True) == 3
+
+
 def test_two_solutions_with_kernels_can_be_loaded_at_once(
     graded: Callable[..., Results], learner: Checkout, tmp_path: Path
 ) -> None:
     """As in the grader, which runs known mistakes beside the learner's solution."""
-    graded(CRASHES_AT_1_AND_HANGS_AT_2, 0)
+    graded(WRONG_IN_MANY_WAYS, 0)
     other = shutil.copytree(learner.starter, tmp_path / "other")
     w = weights()
 

@@ -14,27 +14,20 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.extension.programs import COMPILER, Program
+from tiny_llm_course.extension.sanitizing import OPTIONS, SANITIZERS
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "tests" / "course" / "kernels"
 HEADERS = (ROOT / "src" / "extensions_ref", FOLDER)
 
-# Of debugging, a report needs the lines only.
-OPTIONS = ("-std=c++20", "-g1", "-pthread")
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
-SANITIZERS = {
-    # Nothing is optimised away before it is looked at, and half as long to compile.
-    "memory": ("-fsanitize=address,undefined", "-O0"),
-    # Threads meet as often as in the module, where loops become vectors.
-    "threads": ("-fsanitize=thread", "-O1", "-ftree-vectorize"),
-}
 
 PROGRAMS = [
     Program(
         source,
         HEADERS,
         kind,
-        (*OPTIONS, *WARNINGS, *sanitizer, "-fno-sanitize-recover=all"),
+        (*OPTIONS, *WARNINGS, *sanitizer),
     )
     for source in sorted(FOLDER.glob("*.cpp"))
     for kind, sanitizer in SANITIZERS.items()
@@ -53,14 +46,18 @@ def compiled() -> dict[Program, Path]:
         return dict(zip(PROGRAMS, pool.map(Program.compiled, PROGRAMS), strict=True))
 
 
-@pytest.mark.parametrize("instructions", ["auto", "portable"])
+@pytest.mark.parametrize(
+    ("instructions", "watched"), [("auto", "0"), ("portable", "1")], ids=str
+)
 @pytest.mark.parametrize(
     "program", PROGRAMS, ids=lambda program: f"{program.source.stem}-{program.kind}"
 )
 def test_kernels_are_right_and_stay_in_their_arrays(
-    compiled: dict[Program, Path], program: Program, instructions: str
+    compiled: dict[Program, Path], program: Program, instructions: str, watched: str
 ) -> None:
-    environment = {**os.environ, "TINY_LLM_INSTRUCTIONS": instructions}
+    """Also where threads get in each other's way, as they do where they are watched."""
+    chosen = {"TINY_LLM_INSTRUCTIONS": instructions, "TINY_LLM_WATCH": watched}
+    environment = {**os.environ, **chosen}
 
     ran = subprocess.run(
         [str(compiled[program])],

@@ -12,6 +12,7 @@
 #include "glue/checks.h"
 #include "glue/op.h"
 #include "glue/rotations.h"
+#include "glue/watched.h"
 #include "kernels/fused.h"
 #include "kernels/threads.h"
 
@@ -48,22 +49,33 @@ mx::array rounded(const mx::array& y, mx::Dtype dtype) {
   return mx::astype(y, dtype, mx::Device::cpu);
 }
 
+/// Let `work` do all rows on all cores. If it is watched, by itself and in parts first.
+template <class Work>
+void share(
+    const std::string& name,
+    int num_rows,
+    const std::vector<mx::array>& outputs,
+    const Work& work) {
+  if (are_watched()) do_rows(name, num_rows, outputs, work);
+  const auto numbers_per_row = static_cast<std::int64_t>(outputs[0].size()) / num_rows;
+  share_rows(num_rows, numbers_per_row, work);
+}
+
 int count_rows(const mx::array& x) { return static_cast<int>(x.size()) / x.shape(-1); }
 
 }  // namespace
 
 mx::array rms_norm(const mx::array& x, const mx::array& weight, float eps) {
   const int D = expect_rows(x, weight, "rms_norm");
-  // No rows: a stub says so, and anything else does nothing. Likewise below.
-  tiny_llm::rms_norm(nullptr, Norm{nullptr, eps, D}, nullptr, Rows{0, 0});
   const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
     const Norm norm{in[1].data<float>(), eps, D};
-    share_rows(count_rows(in[0]), D, [&](Rows rows) {
+    share("rms_norm", count_rows(in[0]), out, [&](Rows rows) {
       tiny_llm::rms_norm(in[0].data<float>(), norm, out[0].data<float>(), rows);
     });
   };
-  const Output y{x.shape(), mx::float32};
-  const auto outputs = make_op("rms_norm", {y}, {widened(x), widened(weight)}, run);
+  const Output y{"y", x.shape(), mx::float32};
+  const auto outputs = make_op(
+      "rms_norm", {y}, {{"x", widened(x)}, {"norm.weight", widened(weight)}}, run);
   return rounded(outputs[0], x.dtype());
 }
 
@@ -71,19 +83,20 @@ std::pair<mx::array, mx::array> add_rms_norm(
     const mx::array& x, const mx::array& residual, const mx::array& weight, float eps) {
   const int D = expect_rows(x, weight, "add_rms_norm");
   expect_alike(x, residual, "add_rms_norm");
-  const Norm nothing{nullptr, eps, D};
-  tiny_llm::add_rms_norm(nullptr, nullptr, nothing, nullptr, nullptr, Rows{0, 0});
   const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
     const Norm norm{in[2].data<float>(), eps, D};
-    share_rows(count_rows(in[0]), D, [&](Rows rows) {
+    share("add_rms_norm", count_rows(in[0]), out, [&](Rows rows) {
       tiny_llm::add_rms_norm(
           in[0].data<float>(), in[1].data<float>(), norm, out[0].data<float>(),
           out[1].data<float>(), rows);
     });
   };
-  const Output y{x.shape(), mx::float32};
+  const Output sum{"sum", x.shape(), mx::float32}, y{"y", x.shape(), mx::float32};
   const auto outputs = make_op(
-      "add_rms_norm", {y, y}, {widened(x), widened(residual), widened(weight)}, run);
+      "add_rms_norm", {sum, y},
+      {{"x", widened(x)}, {"residual", widened(residual)},
+       {"norm.weight", widened(weight)}},
+      run);
   return {rounded(outputs[0], x.dtype()), rounded(outputs[1], x.dtype())};
 }
 
@@ -97,33 +110,31 @@ mx::array rope(const mx::array& x, int offset, double base) {
   expect_positions(offset, heads.L, "rope");
   expect(base > 0, "rope", "a base above 0", std::to_string(base));
   const auto table = rotations_for(heads.D, base, offset + heads.L);
-  tiny_llm::rope(nullptr, nullptr, nullptr, heads, nullptr, Rows{0, 0});
-  const std::int64_t token_size = std::int64_t{heads.H} * heads.D;
-  const int num_tokens = x.size() == 0 ? 0 : x.shape(0) * heads.L;
+  const int num_tokens = x.shape(0) * heads.L;
   const auto run = [=](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
-    share_rows(num_tokens, token_size, [&](Rows tokens) {
+    share("rope", num_tokens, out, [&](Rows tokens) {
       tiny_llm::rope(
           in[0].data<float>(), table->cosines.data(), table->sines.data(), heads,
           out[0].data<float>(), tokens);
     });
   };
-  const Output y{x.shape(), mx::float32};
-  return rounded(make_op("rope", {y}, {widened(x)}, run)[0], x.dtype());
+  const Output y{"y", x.shape(), mx::float32};
+  return rounded(make_op("rope", {y}, {{"x", widened(x)}}, run)[0], x.dtype());
 }
 
 mx::array swiglu(const mx::array& gate, const mx::array& up) {
   expect_floats(gate, "swiglu");
   expect_alike(gate, up, "swiglu");
   expect_countable(gate, "swiglu");
-  tiny_llm::swiglu(nullptr, nullptr, nullptr, Rows{0, 0});
   const auto run = [](const std::vector<mx::array>& in, std::vector<mx::array>& out) {
-    share_rows(static_cast<int>(in[0].size()), 1, [&](Rows numbers) {
+    share("swiglu", static_cast<int>(in[0].size()), out, [&](Rows numbers) {
       tiny_llm::swiglu(
           in[0].data<float>(), in[1].data<float>(), out[0].data<float>(), numbers);
     });
   };
-  const Output y{gate.shape(), mx::float32};
-  const auto outputs = make_op("swiglu", {y}, {widened(gate), widened(up)}, run);
+  const Output y{"y", gate.shape(), mx::float32};
+  const auto outputs = make_op(
+      "swiglu", {y}, {{"gate", widened(gate)}, {"up", widened(up)}}, run);
   return rounded(outputs[0], gate.dtype());
 }
 

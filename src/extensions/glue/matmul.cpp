@@ -25,8 +25,7 @@ mx::array matmul(
   expect(x.ndim() == 2, name, "vectors with two axes", text_of(x.shape()));
   const int num_tokens = x.shape(0);
   expect_shape(x, {num_tokens, w.num_columns()}, name);
-  // No tokens: a stub says so, and anything else does nothing.
-  rung(nullptr, QuantizedMatrix<float>{}, nullptr, 0);
+  if (w.num_columns() == 0) return mx::zeros({num_tokens, w.num_rows()}, x.dtype());
   const mx::array wide = mx::astype(x, mx::float32, mx::Device::cpu);
   const auto run = [=, group_size = w.group_size, bits = w.bits](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
@@ -35,8 +34,8 @@ mx::array matmul(
       rung(in[0].data<float>(), matrix, out[0].data<float>(), num_tokens);
     });
   };
-  const Output y{{num_tokens, w.num_rows()}, mx::float32};
-  const auto outputs = make_op(name, {y}, {wide, w.words, w.scales, w.biases}, run);
+  const Output y{"y", {num_tokens, w.num_rows()}, mx::float32};
+  const auto outputs = make_op(name, {y}, with_matrix({"x", wide}, w), run);
   return mx::astype(outputs[0], x.dtype(), mx::Device::cpu);
 }
 
@@ -72,9 +71,6 @@ std::vector<mx::array> pack_panel(const Weight& w, int first_row) {
   expect(
       0 <= first_row && first_row < w.num_rows(), name,
       "a row below " + std::to_string(w.num_rows()), std::to_string(first_row));
-  // No columns: a stub says so, and anything else has nothing to lay out.
-  tiny_llm::pack_panel(
-      QuantizedMatrix<float>{nullptr, nullptr, nullptr, 1, 0, 32, 4}, 0, Panel{});
   const auto run = [=, group_size = w.group_size, bits = w.bits](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
     with_scale_type(in[1].dtype(), [&]<class Scale>(Scale) {
@@ -84,9 +80,11 @@ std::vector<mx::array> pack_panel(const Weight& w, int first_row) {
           {out[0].data<std::uint8_t>(), out[1].data<float>(), out[2].data<float>()});
     });
   };
-  const Output q{{w.num_columns() / 4, panel_rows, 4}, mx::uint8};
-  const Output numbers{{w.scales.shape(1), panel_rows}, mx::float32};
-  return make_op(name, {q, numbers, numbers}, {w.words, w.scales, w.biases}, run);
+  const mx::Shape numbers{w.scales.shape(1), panel_rows};
+  const Output q{"panel.q", {w.num_columns() / 4, panel_rows, 4}, mx::uint8};
+  const Output scales{"panel.scales", numbers, mx::float32};
+  const Output biases{"panel.biases", numbers, mx::float32};
+  return make_op(name, {q, scales, biases}, inputs_of(w), run);
 }
 
 }  // namespace tiny_llm::ops

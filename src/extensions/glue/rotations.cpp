@@ -1,5 +1,6 @@
 #include "glue/rotations.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <map>
@@ -8,9 +9,32 @@
 #include <utility>
 
 #include "glue/checks.h"
+#include "glue/watched.h"
 #include "kernels/fused.h"
 
 namespace tiny_llm {
+
+namespace {
+
+/// Fill a table. If kernels are watched, in parts, and between zones.
+void fill(double base, int D, Rows positions, Rotations& table) {
+  if (!are_watched()) {
+    fill_rotations(base, D, positions, table.cosines.data(), table.sines.data());
+    return;
+  }
+  const std::string where = "fill_rotations";
+  const Zoned cosines("cosines", {positions.last, D / 2}, mlx::core::float32);
+  const Zoned sines("sines", {positions.last, D / 2}, mlx::core::float32);
+  std::vector<mlx::core::array> out{cosines.array(), sines.array()};
+  do_rows(where, positions.last, out, [&](Rows rows) {
+    fill_rotations(base, D, rows, out[0].data<float>(), out[1].data<float>());
+  });
+  for (const Zoned* one : {&cosines, &sines}) one->expect_zones(where);
+  std::copy_n(out[0].data<float>(), table.cosines.size(), table.cosines.begin());
+  std::copy_n(out[1].data<float>(), table.sines.size(), table.sines.begin());
+}
+
+}  // namespace
 
 std::shared_ptr<const Rotations> rotations_for(int D, double base, int num_positions) {
   static std::mutex mutex;
@@ -26,8 +50,7 @@ std::shared_ptr<const Rotations> rotations_for(int D, double base, int num_posit
   longer->cosines.resize(length * half);
   longer->sines.resize(length * half);
   const Rows positions{0, static_cast<int>(length)};
-  fill_rotations(
-      base, D, positions, longer->cosines.data(), longer->sines.data());
+  fill(base, D, positions, *longer);
   known = std::move(longer);
   return known;
 }

@@ -35,4 +35,14 @@ void expect_weight(const Weight& w, std::string_view where) {
       "two");
 }
 
+std::vector<Input> inputs_of(const Weight& w) {
+  return {{"w.words", w.words}, {"w.scales", w.scales}, {"w.biases", w.biases}};
+}
+
+std::vector<Input> with_matrix(const Input& first, const Weight& w) {
+  std::vector<Input> inputs = inputs_of(w);
+  inputs.insert(inputs.begin(), first);
+  return inputs;
+}
+
 }  // namespace tiny_llm

@@ -3,9 +3,11 @@
 
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <mlx/array.h>
 
+#include "glue/op.h"
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 
@@ -27,6 +29,12 @@ struct Weight {
 ///
 /// Throws std::invalid_argument, with `where` in front of what is wrong.
 void expect_weight(const Weight& w, std::string_view where);
+
+/// The arrays of a weight, as inputs of an operation.
+std::vector<Input> inputs_of(const Weight& w);
+
+/// An input, and behind it the arrays of a weight.
+std::vector<Input> with_matrix(const Input& first, const Weight& w);
 
 /// Call `work` with an example of the type that scales of this dtype have.
 template <class Work>

@@ -7,8 +7,8 @@
 /// scale[t, g] times the sum of e over the group, and dot[t, o, g] the sum of
 /// q[o, i] * e[t, i] over it: of integers, so exact.
 ///
-/// x: L x I, w: O x I (see quantized_matrix.h), y: L x O, where L is `num_tokens`. All
-/// are contiguous, and y overlaps neither of the others. x must be finite.
+/// x: L x I, w: O x I (see quantized_matrix.h), y: L x O, where L is `num_tokens`, 1 or
+/// more. All are contiguous, and y overlaps neither of the others. x must be finite.
 #pragma once
 
 #include <algorithm>

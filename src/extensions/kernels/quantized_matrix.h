@@ -20,8 +20,8 @@ struct QuantizedMatrix {
   const std::uint32_t* words;  ///< O x (I * bits / 32)
   const Scale* scales;         ///< O x (I / group_size)
   const Scale* biases;         ///< O x (I / group_size)
-  int num_rows;                ///< O, the outputs
-  int num_columns;             ///< I, the inputs: a multiple of group_size, below 2^27
+  int num_rows;                ///< O, the outputs: 1 or more
+  int num_columns;             ///< I, the inputs: 1 group or more, below 2^27
   int group_size;              ///< 32, 64 or 128
   int bits;                    ///< 2, 4 or 8
 
@@ -45,7 +45,7 @@ struct QuantizedMatrix {
   }
 };
 
-/// Some rows of a matrix: those from `first` up to and without `last`.
+/// Some rows of a matrix, one at least: those from `first` up to and without `last`.
 struct Rows {
   int first;
   int last;

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -31,6 +33,19 @@ inline void pause_briefly() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+/// Tell whether threads get in each other's way, as on a busy machine: TINY_LLM_WATCH is
+/// 1, as it is in the tests. Then pieces come in another order, and every other time
+/// some of them late.
+inline bool are_hindered() {
+  const char* const chosen = std::getenv("TINY_LLM_WATCH");
+  return chosen != nullptr && chosen[0] == '1';
+}
+
+/// Wait before every third piece: long enough for other threads to get ahead.
+inline void hinder(int taken) {
+  if (taken % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
 class ThreadPool {
@@ -59,6 +74,17 @@ class ThreadPool {
   ///
   /// Whoever is free takes the next piece, so a thread that is late takes fewer.
   void run(int num_pieces, const Work& work) {
+    if (!are_hindered()) return share(num_pieces, work);
+    const bool are_late = num_hindered_.fetch_add(1) % 2 == 0;
+    share(num_pieces, [&](int taken) {
+      if (are_late) hinder(taken);
+      work(num_pieces - 1 - taken);
+    });
+  }
+
+ private:
+  /// Do what `run` says, without getting in the way.
+  void share(int num_pieces, const Work& work) {
     if (num_pieces <= 1 || helpers_.empty()) {
       for (int piece = 0; piece < num_pieces; ++piece) work(piece);
       return;
@@ -70,7 +96,6 @@ class ThreadPool {
     while (num_done_.load(std::memory_order_acquire) < num_pieces) pause_briefly();
   }
 
- private:
   // The state is the number of a round, and below it how many of its pieces are taken.
   // Who takes a piece raises the state, which fails once a new round has begun, so that
   // `work_` and `num_pieces_` are always those of the round that the piece is of.
@@ -132,6 +157,7 @@ class ThreadPool {
   std::atomic<int> num_pieces_{0};
   std::atomic<std::uint64_t> state_{0};
   std::atomic<int> num_done_{0};
+  std::atomic<unsigned> num_hindered_{0};
   std::atomic<int> num_sleeping_{0};
   std::atomic<bool> stops_{false};
 };
@@ -140,8 +166,9 @@ class ThreadPool {
 ///
 /// It is never destroyed: at the end of the process, others may still be using it.
 inline ThreadPool& threads() {
-  static ThreadPool* const pool =
-      new ThreadPool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  const unsigned least = are_hindered() ? 4 : 1;
+  static ThreadPool* const pool = new ThreadPool(
+      static_cast<int>(std::max(least, std::thread::hardware_concurrency())));
   return *pool;
 }
 

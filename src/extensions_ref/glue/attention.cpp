@@ -103,18 +103,16 @@ mx::array attention(
     const Masking& masking,
     Rung rung) {
   expect_heads(query, key, value, masking, name);
-  // No batches: a stub says so, and anything else does nothing.
-  Attention nothing{};
-  nothing.num_heads = nothing.num_kv_heads = 1;
-  rung(nothing);
   const auto wide = [](const mx::array& x) {
     return mx::astype(x, mx::float32, mx::Device::cpu);
   };
-  std::vector<mx::array> inputs{wide(query), wide(key), wide(value)};
+  std::vector<Input> inputs{
+      {"query", wide(query)}, {"key", wide(key)}, {"value", wide(value)}};
   if (masking.added) {
     const mx::Shape scores{
         query.shape(0), query.shape(1), query.shape(2), key.shape(2)};
-    inputs.push_back(mx::broadcast_to(wide(*masking.added), scores, mx::Device::cpu));
+    inputs.push_back(
+        {"mask", mx::broadcast_to(wide(*masking.added), scores, mx::Device::cpu)});
   }
   const auto run = [=, is_causal = masking.is_causal](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
@@ -127,7 +125,7 @@ mx::array attention(
         .num_kv_heads = in[1].shape(1), .num_queries = in[0].shape(2),
         .num_keys = in[1].shape(2), .width = in[0].shape(3)});
   };
-  const Output y{query.shape(), mx::float32};
+  const Output y{"output", query.shape(), mx::float32};
   return mx::astype(
       make_strided_op(name, {y}, inputs, run)[0], query.dtype(), mx::Device::cpu);
 }

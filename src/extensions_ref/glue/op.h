@@ -14,8 +14,15 @@ namespace tiny_llm {
 using Run = std::function<void(
     const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs)>;
 
-/// Shape and dtype of an output.
+/// An input, and what the kernel calls it.
+struct Input {
+  std::string name;
+  mlx::core::array array;
+};
+
+/// An output: what the kernel calls it, its shape and its dtype.
 struct Output {
+  std::string name;
   mlx::core::Shape shape;
   mlx::core::Dtype dtype;
 };
@@ -24,10 +31,15 @@ struct Output {
 ///
 /// Inputs whose entries do not lie in order are copied first. `run` is called on the
 /// thread of MLX's CPU stream, and must not throw: what can be wrong is checked before.
+/// Two exceptions: the first `run` of each name is called at once, on this thread, and
+/// may throw that it is a stub. And if kernels are watched (see watched.h), each is, and
+/// throws std::runtime_error where it writes to what is not its own.
+///
+/// Where there is nothing to be computed, `run` is not called.
 std::vector<mlx::core::array> make_op(
     std::string name,
     const std::vector<Output>& outputs,
-    const std::vector<mlx::core::array>& inputs,
+    const std::vector<Input>& inputs,
     Run run);
 
 /// Like `make_op`, but hand over the inputs as they lie in memory, whatever that is.
@@ -37,7 +49,7 @@ std::vector<mlx::core::array> make_op(
 std::vector<mlx::core::array> make_strided_op(
     std::string name,
     const std::vector<Output>& outputs,
-    const std::vector<mlx::core::array>& inputs,
+    const std::vector<Input>& inputs,
     Run run);
 
 /// Tell whether the entries of an evaluated array lie in order, without gaps.

@@ -31,7 +31,7 @@ struct Mask {
   }
 };
 
-/// One call of attention.
+/// One call of attention. All sizes are 1 or more.
 struct Attention {
   Heads query;       ///< B x H_q x L x D
   Heads key;         ///< B x H x S x D

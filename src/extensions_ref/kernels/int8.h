@@ -43,7 +43,7 @@ struct Int8Activations {
   std::int8_t* q;   ///< I, block after block, in the order above
   float* scales;    ///< I / group_size
   float* sums;      ///< I / group_size: of the rounded x, s_x * sum(q)
-  int num_columns;  ///< I: a multiple of group_size
+  int num_columns;  ///< I: 1 group or more
   int group_size;   ///< 32, 64 or 128, as that of the weights
   int bits;         ///< 2, 4 or 8, as those of the weights
 

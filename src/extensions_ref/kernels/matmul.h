@@ -2,8 +2,8 @@
 ///
 ///     y[t, o] = sum over i of w[o, i] * x[t, i]
 ///
-/// x: L x I, w: O x I (see quantized_matrix.h), y: L x O, where L is `num_tokens`. All
-/// are contiguous, and y overlaps neither of the others.
+/// x: L x I, w: O x I (see quantized_matrix.h), y: L x O, where L is `num_tokens`, 1 or
+/// more. All are contiguous, and y overlaps neither of the others.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ def _command(name: str, solution: str) -> click.Command:
             return 0
         start_s = time.perf_counter()
         click.echo(say("extension.compiling", sources=sources), err=True)
-        built = build(folder, anew=True)
+        built = build(folder, anew=True, tell=lambda step: click.echo(step, err=True))
         if built.problem:
             click.echo(say("extension.failed", sources=sources), err=True)
             click.echo(built.problem, err=True)

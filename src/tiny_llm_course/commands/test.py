@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -10,14 +10,18 @@ import click
 from rich.console import Console
 
 from tiny_llm_course import progress
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
 from tiny_llm_course.commands.terminal import CourseCommand, do_all
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
+from tiny_llm_course.extension.sanitizing import complaints
 from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.grading.showing import print_numbers
+from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days, select_tasks
@@ -64,13 +68,21 @@ def _command(name: str, default: str) -> click.Command:
     @click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail.")
     @click.option("--json", "json_file", type=Path, help="Write the points here, too.")
     @click.option("--junitxml", type=Path, help="The same, as JUnit's XML.")
+    @click.option(
+        "--sanitize",
+        is_flag=True,
+        help="Then run the kernels in C++ by themselves, where it is seen what they "
+        "read or write beside an array, and whether threads meet.",
+    )
     @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-    def command(
+    def command(  # noqa: PLR0913 - one for each option
         week: int | None,
         day: int | None,
         task: int | None,
         solution: str,
+        *,
         show: bool,
+        sanitize: bool,
         pytest_args: tuple[str, ...],
         **exported: Path | None,
     ) -> int:
@@ -84,6 +96,8 @@ def _command(name: str, default: str) -> click.Command:
         pytest_args = tuple(one for one in pytest_args if one != SHOW)
         days = select_days(week, day)
         arguments = with_task(task, pytest_args)
+        if sanitize and not any(task.kernels for one in days for task in one.tasks):
+            raise CourseError(say("sanitizing.no_kernels"))
         if VIEWS_OF_PYTEST & set(arguments):
             prepare(days, solution)
             load_solution(solution)
@@ -103,9 +117,24 @@ def _command(name: str, default: str) -> click.Command:
             if path:
                 saving.append(partial(EXPORTS[kind], path, solution, shown))
         do_all(saving)
+        look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
     return command
+
+
+def look_at_kernels(
+    reports: Sequence[TaskReport], solution: str, *, is_asked: bool
+) -> None:
+    """Say what the sanitizers find in the kernels: in all, or in those that crashed."""
+    asked_of = [one.task for one in reports if is_asked or one.has_crashed]
+    kernels = [kernel for task in asked_of for kernel in task.kernels]
+    if not kernels and not is_asked:
+        return
+    click.echo(say("sanitizing.compiling"), err=True)
+    found = complaints(kernels, load_solution(solution).folder)
+    click.echo("\n" + say("sanitizing.heading"))
+    click.echo("\n".join(found) or say("sanitizing.clean"))
 
 
 command = _command("test", "tiny_llm")

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -29,6 +29,7 @@ from tiny_llm_course.places import here
 
 MODULE = "_kernels"
 RECORD = f"{MODULE}.json"
+Tell = Callable[[str], object]
 NUM_JOBS = 2
 """The course is for machines with two cores. A compiler takes up to 0.5 GB."""
 
@@ -48,12 +49,13 @@ class Built:
     warnings: str = ""
 
 
-def build(solution: Path, *, anew: bool = False) -> Built:
+def build(solution: Path, *, anew: bool = False, tell: Tell = lambda _: None) -> Built:
     """Compile the kernels of a solution, unless that has been done.
 
     Args:
         solution: The folder with `kernels.py`, where the module goes.
         anew: Whether to compile although nothing has changed since it failed.
+        tell: Called with each step of the compiler, once it is done.
 
     Raises:
         CourseError: The solution has no kernels, or a tool is missing, or the module
@@ -67,19 +69,19 @@ def build(solution: Path, *, anew: bool = False) -> Built:
     with _alone(folder / BUILD):
         if known := _known(solution, folder, anew=anew):
             return known
-        built = _made(folder, solution)
+        built = _made(folder, solution, tell)
         text = json.dumps(asdict(built), indent=2) + "\n"
         (solution / RECORD).write_text(text, encoding="utf-8")
         return built
 
 
-def _made(folder: Path, solution: Path) -> Built:
+def _made(folder: Path, solution: Path, tell: Tell) -> Built:
     """Take the module from the shelf, or compile it, try it, and put it there."""
     module, fingerprint = module_of(solution), _fingerprint(folder)
     key = f"{folder.name}-{fingerprint}"  # stubs are compiled with other warnings
     if shelf.take(key, module):
         return Built(fingerprint)
-    built = _compile(folder, solution)
+    built = _compile(folder, solution, tell)
     if built.problem:
         module.unlink(missing_ok=True)
         return built
@@ -139,7 +141,7 @@ def _fingerprint(folder: Path) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-def _compile(folder: Path, solution: Path) -> Built:
+def _compile(folder: Path, solution: Path, tell: Tell) -> Built:
     """Run CMake, then the compiler."""
     tools = _Tools.find()
     fingerprint = _fingerprint(folder)
@@ -158,10 +160,11 @@ def _compile(folder: Path, solution: Path) -> Built:
         ran = _run([*configure, "--fresh"])
     if ran.returncode:
         return Built(fingerprint, output.of_cmake(ran.stdout))
-    ran = _run([tools.cmake, "--build", str(folder / BUILD), "-j", str(NUM_JOBS)])
-    said = output.of_compiler(ran.stdout, (here().root, folder.parent))
-    if ran.returncode:
-        return Built(fingerprint, said or ran.stdout)
+    steps = [tools.cmake, "--build", str(folder / BUILD), "-j", str(NUM_JOBS)]
+    code, printed = _run_step_by_step(steps, tell)
+    said = output.of_compiler(printed, (here().root, folder.parent))
+    if code:
+        return Built(fingerprint, said or printed)
     return Built(fingerprint, warnings=said)
 
 
@@ -214,7 +217,14 @@ def _is_here(package: str) -> bool:
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a program, and keep what it prints."""
-    return subprocess.run(
+    code, printed = _run_step_by_step(command, lambda _: None)
+    return subprocess.CompletedProcess(command, code, printed)
+
+
+def _run_step_by_step(command: list[str], tell: Tell) -> tuple[int, str]:
+    """Run a program, tell of its steps, and return its exit code and all it prints."""
+    lines: list[str] = []
+    with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -222,8 +232,13 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "LC_ALL": "C"},  # "error", not "Fehler"
         text=True,
         errors="replace",
-        check=False,
-    )
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if step := output.step_of(line):
+                tell(step)
+    return process.returncode, "".join(lines)
 
 
 TRIAL = """

@@ -27,6 +27,12 @@ def of_compiler(text: str, roots: Sequence[Path]) -> str:
     return said
 
 
+def step_of(line: str) -> str:
+    """Return what a build has compiled, "[2/5] matvec", if a line is about that."""
+    found = re.match(r"(\[\s*\d+[/%]\d*\]) Building.*?(?:unity_)?(\w+)\.\w+\.o\b", line)
+    return f"{found[1]} {found[2].removesuffix('_cxx')}" if found else ""
+
+
 def of_cmake(text: str) -> str:
     """Return what CMake complains of."""
     found = re.search(r"^CMake Error.*", text, re.MULTILINE | re.DOTALL)

@@ -66,7 +66,17 @@ class Program:
             made = Path(folder) / "program"
             includes = [f"-I{one}" for one in self.headers]
             arguments = [*self.options, *includes, str(self.source), "-o", str(made)]
-            subprocess.run([str(COMPILER), *arguments], check=True)
+            ran = subprocess.run(
+                [str(COMPILER), *arguments],
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+            try:
+                ran.check_returncode()
+            except subprocess.CalledProcessError as error:
+                error.add_note(ran.stderr)
+                raise
             made.replace(path)
 
     def _files(self) -> Iterator[Path]:

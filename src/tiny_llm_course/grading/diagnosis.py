@@ -16,6 +16,7 @@ from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
     RaisedEvidence,
     SharesEvidence,
+    UnsteadyEvidence,
     VerdictError,
 )
 from tiny_llm_course.specimens import Specimen
@@ -54,6 +55,8 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     Returns:
         One mistake, several that no test tells apart, or none.
     """
+    if _is_unsteady(outcomes):
+        return []
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     passed = [one for one in outcomes if not one.verdict]
     for position, outcome in enumerate(failed):
@@ -85,6 +88,8 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     Args:
         outcomes: Of all tests of one task.
     """
+    if _is_unsteady(outcomes):
+        return say("symptoms.unsteady")
     dtypes = _dtypes_by_success(outcomes)
     half = sorted(dtypes[False] - {"float32"})
     if half and "float32" in dtypes[True] and "float32" not in dtypes[False]:
@@ -99,6 +104,12 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     if not isinstance(evidence, ArrayEvidence):
         return None
     return symptoms.describe(evidence.got, evidence.truth)
+
+
+def _is_unsteady(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether some test saw two results of one call."""
+    seen = (one.verdict.evidence for one in outcomes if one.verdict)
+    return any(isinstance(one, UnsteadyEvidence) for one in seen)
 
 
 def _dtypes_by_success(outcomes: Sequence[Outcome]) -> dict[bool, set[str]]:

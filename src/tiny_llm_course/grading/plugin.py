@@ -9,6 +9,9 @@ os.environ.setdefault("MLX_ENABLE_TF32", "0")
 # What is graded before there are kernels must not depend on whether they are built.
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
+# Kernels in C++ are watched: what they read and write lies between zones.
+os.environ.setdefault("TINY_LLM_WATCH", "1")
+
 import pdb
 import re
 import sys

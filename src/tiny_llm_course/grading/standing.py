@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tiny_llm_course.grading.results import (
     BROKEN,
+    CRASHED,
     NOT_STARTED,
     PASSED,
     Explanation,
@@ -84,6 +85,11 @@ class TaskReport:
     def right_parts(self) -> list[str]:
         """The parts of the task that are right."""
         return right_parts(self.task, self.results)
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether a test took the interpreter with it, or did not end."""
+        return any(result.status == CRASHED for result in self.results)
 
 
 def own_status(task: Task, results: Sequence[Result]) -> str:

@@ -114,6 +114,15 @@ class RaisedEvidence:
 
 
 @dataclass(frozen=True)
+class UnsteadyEvidence:
+    """A result that is another one each time, which no known mistake explains."""
+
+    def matches(self, _: object) -> bool:
+        """Tell that it is like nothing else."""
+        return False
+
+
+@dataclass(frozen=True)
 class PartsEvidence:
     """Several results of one call."""
 
@@ -138,6 +147,7 @@ Evidence = (
     | RaisedEvidence
     | SharesEvidence
     | TextEvidence
+    | UnsteadyEvidence
 )
 
 

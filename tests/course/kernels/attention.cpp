@@ -25,7 +25,7 @@ void expect_near(double got, double expected, const char* where) {
   if (std::isnan(got) && std::isnan(expected)) return;
   if (std::abs(got - expected) <= 2e-5 * (1 + std::abs(expected))) return;
   std::printf("%s: expected %.9g, got %.9g\n", where, expected, got);
-  std::exit(1);
+  end_as_wrong();
 }
 
 /// A row of the result, as the formula says.
@@ -137,14 +137,11 @@ void check_all(Sizes n) {
     const Attention a{q.heads, k.heads, v.heads, added, is_causal, 0.3f, y.data(),
                       n.B,     n.H_q,   n.H,     n.L,   n.S,       n.D};
     const std::vector<double> truth = attended(a);
-    attention_online(a);
-    check(truth, y, "online");
+    if (is_written([&] { attention_online(a); })) check(truth, y, "online");
     std::fill(y.begin(), y.end(), 7.0f);
-    attention_tiled(a);
-    check(truth, y, "tiled");
+    if (is_written([&] { attention_tiled(a); })) check(truth, y, "tiled");
     std::fill(y.begin(), y.end(), 7.0f);
-    attention_split(a);
-    check(truth, y, "split");
+    if (is_written([&] { attention_split(a); })) check(truth, y, "split");
   }
 }
 
