@@ -185,7 +185,9 @@ def _bare_package(name: str, folder: Path) -> types.ModuleType:
     """Make a package that consists of a path."""
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
-    return importlib.util.module_from_spec(spec)
+    package = importlib.util.module_from_spec(spec)
+    vars(package).pop("__file__", None)  # None, which `inspect` stumbles over
+    return package
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from tiny_llm_course.grading.results import (
     CRASHED,
     NOT_STARTED,
     PASSED,
+    WRONG,
     Results,
 )
 from tiny_llm_course.machine.system import find_compiler

@@ -266,3 +266,10 @@ def _modules_of(package: str) -> dict[str, ModuleType]:
         for name, module in sys.modules.items()
         if name.partition(".")[0] == package
     }
+
+
+def test_others_can_look_for_the_file_of_any_module(tmp_path: Path) -> None:
+    """As PyTorch does, which asks `inspect` in what module a line of code stands."""
+    load_solution(str(write(tmp_path / "theirs", basics=BASICS)))
+
+    assert inspect.getmodule(compile("", "a file of nobody", "exec")) is None
