@@ -268,8 +268,16 @@ def _modules_of(package: str) -> dict[str, ModuleType]:
     }
 
 
-def test_others_can_look_for_the_file_of_any_module(tmp_path: Path) -> None:
+def test_others_can_look_for_the_file_of_any_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As PyTorch does, which asks `inspect` in what module a line of code stands."""
-    load_solution(str(write(tmp_path / "theirs", basics=BASICS)))
+    folder = write(tmp_path / "their_package", __init__="", basics=BASICS)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module(folder.name)
+    code = compile("", "a file of nobody", "exec")
+    assert inspect.getmodule(code) is None
 
-    assert inspect.getmodule(compile("", "a file of nobody", "exec")) is None
+    load_solution(folder.name)
+
+    assert inspect.getmodule(code) is None
