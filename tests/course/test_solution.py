@@ -276,8 +276,8 @@ def test_others_can_look_for_the_file_of_any_module(
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module(folder.name)
     code = compile("", "a file of nobody", "exec")
-    assert inspect.getmodule(code) is None
+    assert inspect.getmodule(code, code.co_filename) is None
 
     load_solution(folder.name)
 
-    assert inspect.getmodule(code) is None
+    assert inspect.getmodule(code, code.co_filename) is None
