@@ -10,10 +10,19 @@ from playwright.sync_api import expect
 from tests.book.conftest import OpenPage
 
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.book.sources import pages
+from tiny_llm_course.places import KERNELS, ROOT, STARTER, TESTS
 
 CHAPTERS = [path.stem for path in chapters()]
-SOURCES = [f"source/{name.removesuffix('.py')}" for name in pages()]
+SHOWN = (
+    *STARTER.glob("[!_]*.py"),
+    *(KERNELS / "kernels").glob("*.h"),
+    *TESTS.glob("test_*.py"),
+)
+SOURCES = sorted(
+    f"source/{path.relative_to(ROOT).as_posix().removesuffix('.py')}" for path in SHOWN
+)
+"""By their names alone: a change inside one of them is nothing to other pages."""
+
 PHONE = 375
 
 
@@ -40,6 +49,14 @@ def test_a_page_fits_a_phone(opened: OpenPage) -> None:
     page = opened.show(width=PHONE)
 
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+
+
+def test_each_file_of_a_learner_has_its_page(built: Path) -> None:
+    pages = built / "en"
+    found = (pages / "source").rglob("*.html")
+    names = [path.relative_to(pages).with_suffix("").as_posix() for path in found]
+
+    assert sorted(names) == SOURCES
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
