@@ -57,6 +57,7 @@ IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 MIXED = (3, 1, 2, 1)
 """Several tokens at the beginning, and again when there are some in the cache."""
 
+without_a_mask = pytest.mark.parametrize("mask", [(None,), ()], ids=["None", "nothing"])
 each_part = pytest.mark.parametrize("part", ["keys", "values"])
 
 
@@ -167,13 +168,16 @@ def test_task_2_attention_agrees_up_to_the_last_position(grade: Grader) -> None:
     _assert_attention(grade, normal(1, 40, 32), sizes, (30, 9, 1))
 
 
-def test_task_2_attention_without_a_mask_sees_everything(grade: Grader) -> None:
+@without_a_mask
+def test_task_2_attention_without_a_mask_sees_everything(
+    grade: Grader, mask: tuple[None, ...]
+) -> None:
     """What a single new token needs, and what a mask is not."""
     sizes = Architecture()
     weights = attention_weights(sizes, mx.float32)
     x = normal(2, 5, sizes.hidden_size)
 
-    call = _attention_call(x, weights, sizes, (5,), None)
+    call = _attention_call(x, weights, sizes, (5,), *mask)
 
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 
@@ -195,6 +199,55 @@ def test_task_2_attention_caches_only_the_key_heads(grade: Grader) -> None:
     )
 
 
+def test_task_2_attention_adds_an_array_as_mask(grade: Grader) -> None:
+    """Padding is masked with an array, one row of keys for each sequence."""
+    mask = mx.zeros((2, 1, 5, 5))
+    mask[1, :, :, 0] = -mx.inf
+    sizes = Architecture()
+    weights = attention_weights(sizes, mx.float32)
+    x = normal(2, 5, sizes.hidden_size)
+
+    call = _attention_call(x, weights, sizes, (5,), mask)
+
+    expected = qwen2.attention(x, weights, sizes, wide(mask))
+    grade.assert_close(call, expected, mx.float32)
+
+
+def test_task_2_attention_has_a_base_of_a_million_when_none_is_given(
+    grade: Grader,
+) -> None:
+    sizes = Architecture(rope_theta=1000000.0)
+    x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
+
+    build = (32, 4, 2, *weights.values(), 64)
+    call = InPieces(ATTENTION, (x, "causal"), build=build, pieces=(5, 4))
+
+    truth = qwen2.attention_in_pieces(x, weights, sizes, (5, 4))
+    grade.assert_close(call, truth, mx.float32)
+
+
+def test_task_2_attention_knows_its_arguments_by_name(grade: Grader) -> None:
+    sizes = Architecture(rope_theta=100.0)
+    x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
+    names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv")
+    named = {
+        "hidden_size": 32,
+        "num_heads": 4,
+        "num_kv_heads": 2,
+        **dict(zip(names, weights.values(), strict=True)),
+        "max_seq_len": 64,
+        "theta": 100.0,
+        "use_flash_attention": False,
+    }
+
+    call = InPieces(
+        ATTENTION, (x,), {"mask": "causal"}, build=(), named=named, pieces=(5, 4)
+    )
+
+    truth = qwen2.attention_in_pieces(x, weights, sizes, (5, 4))
+    grade.assert_close(call, truth, mx.float32)
+
+
 @each_dtype
 def test_task_2_mlp_agrees_with_transformers(grade: Grader, dtype: mx.Dtype) -> None:
     sizes = Architecture()
@@ -205,6 +258,21 @@ def test_task_2_mlp_agrees_with_transformers(grade: Grader, dtype: mx.Dtype) -> 
     call = Call(MLP, (x,), build=build)
 
     grade.assert_close(call, qwen2.mlp(x, weights), dtype)
+
+
+@pytest.mark.parametrize("leading", [(3,), (2, 2, 3)], ids=str)
+def test_task_2_mlp_treats_leading_axes_alike(
+    grade: Grader, leading: tuple[int, ...]
+) -> None:
+    sizes = Architecture()
+    weights = mlp_weights(sizes, mx.float32)
+    x = normal(*leading, sizes.hidden_size)
+    given = dict(zip(("w_gate", "w_up", "w_down"), weights.values(), strict=True))
+    widths = {"dim": sizes.hidden_size, "hidden_dim": sizes.intermediate_size}
+
+    call = Call(MLP, (x,), build=(), named={**widths, **given})
+
+    grade.assert_close(call, qwen2.mlp(x, weights), mx.float32)
 
 
 @each_dtype
@@ -229,6 +297,44 @@ def test_task_2_block_agrees_with_transformers(
     call = InPieces(BLOCK, (x, "causal"), build=build, pieces=pieces)
 
     grade.assert_close(call, qwen2.block_in_pieces(x, weights, sizes, pieces), dtype)
+
+
+@without_a_mask
+def test_task_2_block_without_a_mask_sees_everything(
+    grade: Grader, mask: tuple[None, ...]
+) -> None:
+    sizes = Architecture(rms_norm_eps=0.5)
+    x, weights = normal(2, 5, 32), block_weights(sizes, mx.float32)
+
+    build = (4, 2, 32, 48, 0.5, *weights.values(), 64, sizes.rope_theta)
+    call = InPieces(BLOCK, (x, *mask), build=build, pieces=(5,))
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
+def test_task_2_block_knows_its_arguments_by_name(grade: Grader) -> None:
+    """And has a base of a million when none is given."""
+    sizes = Architecture(rms_norm_eps=0.5, rope_theta=1000000.0)
+    x, weights = normal(1, 9, 32), block_weights(sizes, mx.float32)
+    projections = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
+    gains = ("w_input_layernorm", "w_post_attention_layernorm")
+    named = {
+        "num_attention_heads": 4,
+        "num_kv_heads": 2,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "rms_norm_eps": 0.5,
+        **dict(zip((*projections, *gains), weights.values(), strict=True)),
+        "max_seq_len": 64,
+        "use_flash_attention": False,
+    }
+
+    call = InPieces(
+        BLOCK, (x,), {"mask": "causal"}, build=(), named=named, pieces=(5, 4)
+    )
+
+    truth = qwen2.block_in_pieces(x, weights, sizes, (5, 4))
+    grade.assert_close(call, truth, mx.float32)
 
 
 @pytest.mark.parametrize("pieces", list(compositions(5)), ids=str)
@@ -462,9 +568,9 @@ def _attention_call(
     weights: Weights,
     sizes: Architecture,
     pieces: tuple[int, ...],
-    mask: str | None,
+    *mask: mx.array | str | None,
 ) -> InPieces:
-    """Build the attention, and show it `x`."""
+    """Build the attention, and show it `x`, with a mask or without."""
     build = (
         sizes.hidden_size,
         sizes.num_attention_heads,
@@ -473,7 +579,7 @@ def _attention_call(
         sizes.max_position_embeddings,
         sizes.rope_theta,
     )
-    return InPieces(ATTENTION, (x, mask), build=build, pieces=pieces)
+    return InPieces(ATTENTION, (x, *mask), build=build, pieces=pieces)
 
 
 def _assert_attention(

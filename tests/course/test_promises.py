@@ -1,4 +1,4 @@
-"""Whatever a docstring of Week 1 promises is held by a graded test, and listed."""
+"""Whatever a docstring or a header promises is held by a graded test, and listed."""
 
 from collections.abc import Callable
 
@@ -45,16 +45,30 @@ def test_a_docstring_is_taken_apart() -> None:
     assert not any("ValueError" in promise for promise in found)
 
 
+def test_so_are_the_comments_of_a_header() -> None:
+    """That of the file is for all of its kernels."""
+    kernel = promises.promises("int8.h:quantize_activations")
+
+    assert "A group of zeros has the scale 0." in kernel
+    assert "x must be finite." in promises.promises("int8.h")
+    names = promises.public_names()
+    assert names.index("int8.h") == names.index("int8.h:quantize_activations") - 1
+
+
 @pytest.mark.parametrize(
     ("beginning", "held_by", "problem"),
     [
         (ITS_DTYPE, None, "no single entry holds 'Shape and dtype are those of `x`.'"),
         ("It is fast", "praise", "promises nothing that begins with 'It is fast'"),
-        (ITS_DTYPE, ["day_4::task_2_x"], "there is no test day_4::task_2_x"),
         (
             ITS_DTYPE,
-            ["day_4::task_1_agrees_with_torch"],
-            "day_4::task_1_agrees_with_torch has nothing to do with it",
+            ["week_1_day_4::task_2_x"],
+            "there is no test week_1_day_4::task_2_x",
+        ),
+        (
+            ITS_DTYPE,
+            ["week_1_day_4::task_1_agrees_with_torch"],
+            "week_1_day_4::task_1_agrees_with_torch has nothing to do with it",
         ),
     ],
 )

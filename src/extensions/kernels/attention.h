@@ -7,9 +7,9 @@
 /// m[i] may be any number: it cancels. It is the largest score that has been seen so
 /// far, and when a larger one comes, what has been added up is scaled down.
 ///
-/// Shapes and strides are those of `Attention`. The output overlaps no input. A query
-/// that may look at no key gets NaN, as 0 / 0. Positions without a key (L > S with a
-/// causal mask) are not handled, nor are numbers other than floats.
+/// Shapes and strides are those of `Attention`. The output overlaps no input. Not handled
+/// are a query that may look at no key, positions without a key (L > S with a causal
+/// mask), and numbers other than floats.
 #pragma once
 
 #include <algorithm>

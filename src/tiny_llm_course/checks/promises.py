@@ -1,69 +1,111 @@
-"""What the docstrings of Week 1 promise, and the graded test that holds each promise.
+"""What docstrings and headers promise, and the graded test that holds each promise.
 
 Promises are read from the reference: each sentence and formula of a docstring, each
 argument, what is returned, the shapes in the annotations, and each default. No test
-asks for what stands under `Raises`, which is for whoever uses a solution.
+asks for what stands under `Raises`, which is for whoever uses a solution. Of a kernel
+it is the comment above it, and the one at the top of its header, which is for all.
 
-`tests/promises.toml` says by which tests each of them is held, and
+`tests/promises/week_N.toml` says by which tests each of them is held, and
 `python -m tiny_llm_course.checks.promises` makes `tests/PROMISES.md` of it.
 """
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tiny_llm_course.places import REFERENCE, TESTS
-from tiny_llm_course.syllabus import foundations, select_days, tasks, tasks_of
+from tiny_llm_course.places import REFERENCE, REFERENCE_KERNELS, TESTS
+from tiny_llm_course.starter import generate_kernels
+from tiny_llm_course.syllabus import foundations, is_kernel, tasks
 
-HELD_BY = TESTS / "promises.toml"
+HELD_BY = TESTS / "promises"
 TABLE = TESTS / "PROMISES.md"
 NO_PROMISE = ("Raises:", "Source:")
 
 HEAD = """\
 # What is promised, and what holds it
 
-Each public name of the required tasks of Week 1, each promise of its docstring, its
-shapes and its defaults, and the graded tests that fail where the promise is broken.
-Sentences that promise nothing have their reason in brackets. What stands under `Raises`
-helps whoever uses a solution: no test asks for it. Made by
-`pdm run python -m tiny_llm_course.checks.promises` from `tests/promises.toml`.
+Each public name of the required tasks, each promise of its docstring, its shapes and
+its defaults, and the graded tests that fail where the promise is broken. Sentences that
+promise nothing have their reason in brackets. What stands under `Raises` helps whoever
+uses a solution: no test asks for it. Made by
+`pdm run python -m tiny_llm_course.checks.promises` from `tests/promises`.
 """
 
 
 def public_names() -> list[str]:
-    """Return the symbols of all required tasks of Week 1, in the order of the days."""
-    required = [
-        task for day in select_days(1, None) for task in day.tasks if not task.optional
-    ]
-    return list(dict.fromkeys(symbol for task in required for symbol in task.symbols))
+    """Return what the required tasks implement, in the order of the days.
+
+    Before the kernels of a header comes the header itself, as "matvec.h".
+    """
+    parts = (part for task in tasks() if not task.optional for part in task.parts)
+    headers = ((part.partition(":")[0], part) for part in parts)
+    return list(
+        dict.fromkeys(
+            name
+            for header, part in headers
+            for name in ((header, part) if is_kernel(part) else (part,))
+        )
+    )
 
 
-def promises(symbol: str) -> list[str]:
-    """Return what a public name of the reference promises, in the words of its stub."""
-    file, name = symbol.split(".")
+def promises(name: str) -> list[str]:
+    """Return what the reference promises of a public name, in the words of its stub."""
+    if name.endswith(".h"):
+        return list(_told(_comment_above("#pragma once", name)))
+    file, _, symbol = name.partition(":" if is_kernel(name) else ".")
+    if is_kernel(name):
+        begins = rf"(?:template .*\n)?(?:inline )?void {symbol}\("
+        return list(_told(_comment_above(begins, file)))
     module = ast.parse((REFERENCE / f"{file}.py").read_text(encoding="utf-8"))
     found = next(
         node
         for node in module.body
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == symbol
     )
     return list(_promises_of(found))
 
 
+def _comment_above(what: str, header: str) -> str:
+    """Return the comment that stands above what a pattern matches, without slashes."""
+    text = _headers()[f"kernels/{header}"]
+    found = re.search(rf"((?:^///.*\n)+)(?={what})", text, re.MULTILINE)
+    assert found, f"nothing stands above {what} in {header}"
+    return re.sub(r"^/// ?", "", found[1], flags=re.MULTILINE).strip("\n")
+
+
+@functools.cache
+def _headers() -> dict[str, str]:
+    """Return the headers that learners get."""
+    return generate_kernels(REFERENCE_KERNELS)
+
+
 def held_by() -> dict[str, dict[str, list[str] | str]]:
-    """Read which tests hold what, by symbol and by the beginning of the promise."""
-    return tomllib.loads(HELD_BY.read_text(encoding="utf-8"))
+    """Read which tests hold what, by public name and by how the promise begins.
+
+    A test is called as in "week_1_day_1::task_1_softmax_agrees_with_torch".
+    """
+    found: dict[str, dict[str, list[str] | str]] = {}
+    for path in sorted(HELD_BY.glob("*.toml")):
+        for name, entries in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            found[name] = {
+                beginning: [f"{path.stem}_{test}" for test in held]
+                if isinstance(held, list)
+                else held
+                for beginning, held in entries.items()
+            }
+    return found
 
 
 def graded_tests() -> set[str]:
-    """Return all graded tests of Week 1, as `tests/promises.toml` calls them."""
+    """Return all graded tests of required tasks, as `held_by` calls them."""
     found: set[str] = set()
-    for path in TESTS.glob("test_week_1_day_?.py"):
+    for path in TESTS.glob("test_week_?_day_?.py"):
         names = re.findall(r"^def test_(\w+)", path.read_text("utf-8"), re.MULTILINE)
-        found |= {f"{path.stem.removeprefix('test_week_1_')}::{name}" for name in names}
+        found |= {f"{path.stem.removeprefix('test_')}::{name}" for name in names}
     return found
 
 
@@ -91,10 +133,16 @@ def _of_its_tasks(symbol: str) -> tuple[str, ...]:
 
     Grouped attention learns the name of the causal mask in the task of the mask.
     """
-    own = {task.address for task in tasks_of(symbol)}
+    own = {
+        task.address
+        for task in tasks()
+        if any(part == symbol or part.startswith(f"{symbol}:") for part in task.parts)
+    }
     following = [task for task in tasks() if own & ({task.address} | foundations(task))]
     addresses = [task.address for task in following]
-    return tuple(f"day_{one.day}::task_{one.task}_" for one in addresses)
+    return tuple(
+        f"week_{one.week}_day_{one.day}::task_{one.task}_" for one in addresses
+    )
 
 
 def table() -> str:
@@ -114,7 +162,7 @@ def table() -> str:
 def _listed(tests: list[str]) -> str:
     """Write the names of tests as code, each with its file."""
     pairs = [test.split("::") for test in tests]
-    named = [f"`test_week_1_{day}.py::test_{name}`" for day, name in pairs]
+    named = [f"`test_{day}.py::test_{name}`" for day, name in pairs]
     return "<br>".join(named)
 
 
@@ -151,7 +199,7 @@ def _told(docstring: str) -> Iterator[str]:
         elif all(line.startswith("    ") for line in lines):
             yield from (f"`{line.strip()}`" for line in lines)
         else:
-            yield from re.split(r"(?<=[.:]) (?=[A-Z])", _one_line(block))
+            yield from re.split(r"(?:(?<=\.)|(?<=\w\w:)) (?=[A-Z])", _one_line(block))
 
 
 def _one_line(text: str) -> str:

@@ -135,7 +135,7 @@ class InPieces(Call):
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Return what comes out the last time, with caches of its own each time."""
-        target = solution.get(self.symbol)(*(self.build or ()))
+        target = solution.get(self.symbol)(*(self.build or ()), **self.named)
         return [self._shown(target, solution) for _ in range(self.times)][-1]
 
     def _shown(self, target: Any, solution: Solution) -> Any:  # noqa: ANN401
