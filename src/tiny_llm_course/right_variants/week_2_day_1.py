@@ -128,27 +128,23 @@ class tokens_first(TinyKvCache):
         return keys, values, stop, mask
 
 
-class _Attention:
+class _Attention(Qwen2MultiHeadAttention):
     """What an attention remembers: its arguments."""
 
-    def __init__(
-        self,
-        hidden_size: int,
-        num_heads: int,
-        num_kv_heads: int,
-        *weights: Any,  # noqa: ANN401 - weights, max_seq_len and theta
-    ) -> None:
-        *self.projections, self.wo, bq, bk, bv, _, self.theta = weights
-        self.biases = (bq, bk, bv)
-        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
-        self.head_dim = hidden_size // num_heads
+    @property
+    def head_dim(self) -> int:
+        return _dense(self.wq).shape[0] // self.num_heads
 
     def split(self, x: mx.array) -> list[mx.array]:
         return [
-            mx.addmm(bias, x, weight.T)
+            mx.addmm(bias, x, _dense(weight).T)
             .reshape(*x.shape[:2], -1, self.head_dim)
             .transpose(0, 2, 1, 3)
-            for weight, bias in zip(self.projections, self.biases, strict=True)
+            for weight, bias in (
+                (self.wq, self.bq),
+                (self.wk, self.bk),
+                (self.wv, self.bv),
+            )
         ]
 
     def rotate(self, x: mx.array, offset: int) -> mx.array:
@@ -178,7 +174,7 @@ class library_operations(_Attention):
             scale=self.head_dim**-0.5,
             mask=mask,
         )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
 
 
 @specimen(2, symbol=ATTENTION)
@@ -193,7 +189,7 @@ class rotated_when_fetched(_Attention):
         heads = scaled_dot_product_attention_grouped(
             self.rotate(query, offset), self.rotate(keys, 0), values, mask=mask
         )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
 
 
 @specimen(2, symbol=ATTENTION)
@@ -218,8 +214,10 @@ class heads_repeated_after_the_cache(_Attention):
         if mask == "causal" and x.shape[1] > 1:
             is_later = mx.triu(mx.ones(scores.shape[-2:], mx.bool_), k=offset + 1)
             scores = mx.where(is_later, -mx.inf, scores)
+        elif isinstance(mask, mx.array):
+            scores = scores + mask
         heads = mx.softmax(scores, axis=-1, precise=True) @ values
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ self.wo.T
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
 
 
 @specimen(2, symbol=MLP)
