@@ -88,8 +88,7 @@ class Task:
     @property
     def test_command(self) -> str:
         """The command that grades this task and no other."""
-        week, day, task = self.address.week, self.address.day, self.address.task
-        return f"pdm run test --week {week} --day {day} -- -k task_{task}"
+        return f"pdm run test {self.address.options}"
 
     @property
     def hint_command(self) -> str:

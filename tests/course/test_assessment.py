@@ -77,12 +77,12 @@ def solve(checkout: Checkout, *names: str) -> None:
         (
             "basics.softmax",
             "softmax: right. Next: scaled_dot_product_attention_simple in "
-            "attention.py, then: pdm run test --week 1 --day 1 -- -k task_1",
+            "attention.py, then: pdm run test --week 1 --day 1 --task 1",
         ),
         (
             "attention.scaled_dot_product_attention_simple",
             "Next: week 1, day 1, task 1, Softmax and scaled dot-product attention. "
-            "Fill in basics.py, then: pdm run test --week 1 --day 1 -- -k task_1",
+            "Fill in basics.py, then: pdm run test --week 1 --day 1 --task 1",
         ),
     ],
     ids=["the first part", "what calls the first part"],

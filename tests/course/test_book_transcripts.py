@@ -35,7 +35,7 @@ def shown(solution: str, output: str, command: str = "test --week 1 --day 4") ->
 def test_a_transcript_that_is_true_passes(
     solution: str, first: str, tmp_path: Path
 ) -> None:
-    task = "test --week 1 --day 4 -- -k task_1"
+    task = "test --week 1 --day 4 --task 1"
     output = f"week 1, day 4: ...\n  task 1  RMSNorm  {first}\n..."
 
     assert complaints(shown(solution, output, task), tmp_path) == []
@@ -150,7 +150,7 @@ def test_dots_stand_for_anything(expected: str, got: str, *, same: bool) -> None
 @pytest.mark.parametrize(
     ("line", "refusal"),
     [
-        ("pdm run test --week 1 --day 4 -- -k task_1", None),
+        ("pdm run test --week 1 --day 4 --task 1", None),
         ("pdm run main --help", None),
         ("pdm run tset", "there is no command tset"),
         ("pdm run hint --weak 1", "--weak"),

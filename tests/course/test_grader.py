@@ -231,7 +231,7 @@ def test_a_stub_is_not_started(with_silu: Write, body: str) -> None:
     assert str(verdict.value) == (
         "week 1, day 4, task 2 is not started (SiLU and the MLP of Qwen2): read "
         "`pdm run book week-1-day-4-rmsnorm-and-mlp#task-2`, fill in basics.py, then "
-        "run `pdm run test --week 1 --day 4 -- -k task_2`"
+        "run `pdm run test --week 1 --day 4 --task 2`"
     )
 
 

@@ -290,7 +290,7 @@ def test_an_unfinished_task_is_named_in_one_line(
     line = result.stderr.splitlines()[-1]
     week, day, number = re.findall(r"\d", task)
     assert line.startswith(f"main: {task} is not started")
-    assert f"`pdm run test --week {week} --day {day} -- -k task_{number}`" in line
+    assert f"`pdm run test --week {week} --day {day} --task {number}`" in line
     assert result.stdout == ""
     assert result.exit_code == 1
 

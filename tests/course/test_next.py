@@ -21,7 +21,7 @@ Next: week 1, day 1, task 1: Softmax and scaled dot-product attention (not start
   read   pdm run book week-1-day-1-attention#task-1
   write  src/tiny_llm/basics.py:9  softmax
   write  src/tiny_llm/attention.py:15  scaled_dot_product_attention_simple
-  test   pdm run test --week 1 --day 1 -- -k task_1
+  test   pdm run test --week 1 --day 1 --task 1
   stuck  pdm run hint --week 1 --day 1 --task 1
 """
 

@@ -170,7 +170,7 @@ def test_what_is_missing_is_not_started(
     assert str(error.value) == (
         "week 1, day 4, task 2 is not started (SiLU and the MLP of Qwen2): read "
         "`pdm run book week-1-day-4-rmsnorm-and-mlp#task-2`, fill in basics.py, then "
-        f"run `pdm run test --week 1 --day 4 -- -k task_2`; {reason}"
+        f"run `pdm run test --week 1 --day 4 --task 2`; {reason}"
     )
 
 

@@ -88,7 +88,7 @@ def test_every_test_file_belongs_to_a_day() -> None:
 
 
 def test_weeks_days_and_tasks_are_numbered_from_1() -> None:
-    """As `pdm run test --week 1 --day 4 -- -k task_1` counts them."""
+    """As `pdm run test --week 1 --day 4 --task 1` counts them."""
     counted = [
         Address(week, day, task)
         for week, one in enumerate(weeks(), 1)
@@ -126,7 +126,7 @@ def test_a_stub_names_its_task_and_the_command_that_grades_it(task: Task) -> Non
     assert str(error.value) == (
         f"{address} is not started ({task.title}): read `pdm run book {task.chapter}"
         f"#task-{address.task}`, fill in {task.first_file}, then run "
-        f"`{command} -- -k task_{address.task}`"
+        f"`{command} --task {address.task}`"
     )
 
 

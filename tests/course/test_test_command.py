@@ -234,7 +234,7 @@ def test_on_the_starter_no_task_is_started() -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert len(lines) > 6
     assert [line for line in lines if not line.rstrip().endswith("not started")] == []
-    assert done.stdout.rstrip().endswith("-k task_1")
+    assert done.stdout.rstrip().endswith("--task 1")
 
 
 @pytest.mark.parametrize("view", ["--co", "--help"])
