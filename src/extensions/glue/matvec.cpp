@@ -1,6 +1,5 @@
 #include "glue/matvec.h"
 
-#include <cstdint>
 #include <string>
 
 #include <mlx/ops.h>
@@ -39,20 +38,11 @@ mx::array matvec(
   return mx::astype(outputs[0], x.dtype(), mx::Device::cpu);
 }
 
-/// Let `rung(matrix, y, rows)` do all rows, as if they were the last ones of a matrix so
-/// large that nobody can count its bits in an int, as those of some models are.
-///
-/// Who does count them so reads far away, and crashes.
+/// Let `rung(matrix, y, rows)` do all rows, as the last ones of a larger matrix.
 template <class Scale, class Rung>
 void do_last_rows(const QuantizedMatrix<Scale>& w, float* y, const Rung& rung) {
-  const int before =
-      static_cast<int>((std::int64_t{1} << 31) / (w.num_columns * w.bits)) + 1;
-  const std::ptrdiff_t groups = std::ptrdiff_t{before} * w.groups();
-  QuantizedMatrix<Scale> large = w;
-  large.num_rows += before;
-  large.words -= std::ptrdiff_t{before} * (w.num_columns * w.bits / 32);
-  large.scales -= groups;
-  large.biases -= groups;
+  const QuantizedMatrix<Scale> large = ending_in(w);
+  const int before = large.num_rows - w.num_rows;
   rung(large, y - before, Rows{before, large.num_rows});
 }
 
@@ -125,15 +115,12 @@ mx::array matvec_simd(const mx::array& x, const Weight& w) {
 }
 
 mx::array matvec_int8(const mx::array& x, const Weight& w) {
-  const std::string name = "matvec_int8";
-  return matvec(name, x, w, [=](auto* in, auto matrix, auto& out) {
-    with_rounded(in, matrix, [&](const Int8Activations& activations) {
-      do_rows(name, matrix.num_rows, out, [&](Rows rows) {
-        tiny_llm::matvec_int8(
-            activations, matrix, out[0].template data<float>(), rows);
+  return matvec_of_rows(
+      "matvec_int8", x, w, [](auto* in, auto matrix, float* y, Rows rows) {
+        with_rounded(in, matrix, [&](const Int8Activations& activations) {
+          tiny_llm::matvec_int8(activations, matrix, y, rows);
+        });
       });
-    });
-  });
 }
 
 mx::array matvec_threaded(const mx::array& x, const Weight& w) {

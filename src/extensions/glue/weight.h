@@ -1,6 +1,7 @@
 /// A quantised matrix as arrays of MLX, and what is asked of it.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -64,6 +65,22 @@ QuantizedMatrix<Scale> matrix_of(
       scales.shape(1) * group_size,
       group_size,
       bits};
+}
+
+/// Return a matrix whose last rows are those of `w`, and so large that nobody can count
+/// its bits in an int, as those of some models are. There is nothing before these rows.
+///
+/// Who does count its bits so reads far away, and crashes.
+template <class Scale>
+QuantizedMatrix<Scale> ending_in(const QuantizedMatrix<Scale>& w) {
+  const std::int64_t row_bits = std::int64_t{w.num_columns} * w.bits;
+  const std::int64_t before = (std::int64_t{1} << 31) / row_bits + 1;
+  QuantizedMatrix<Scale> large = w;
+  large.num_rows += static_cast<int>(before);
+  large.words -= before * row_bits / 32;
+  large.scales -= before * w.groups();
+  large.biases -= before * w.groups();
+  return large;
 }
 
 }  // namespace tiny_llm
