@@ -139,7 +139,9 @@ def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> N
     results = session.grade(DAY_4, str(folder), ["-k", "float32 and (eps or silu)"])
 
     assert outcomes(results, task=2)[-1][0] == CRASHED
-    assert results.explanations[str(Address(1, 4, 1))].names == ["eps_forgotten"]
+    explained = results.explanations[str(Address(1, 4, 1))]
+    assert explained.names == ["eps_forgotten"]
+    assert results.tests[explained.test].status == WRONG
 
 
 @pytest.mark.parametrize(("body", "printed"), [("print(1)", True), ("pass", False)])

@@ -45,6 +45,17 @@ def test_task_is_wrong_when_one_of_its_tests_fails() -> None:
     assert statuses == ["wrong", "done"]
 
 
+def test_the_failure_that_is_explained_is_the_one_shown() -> None:
+    """Not one that the mistake of that name passes."""
+    results = _results((NORM, WRONG, "off"), (NORM, WRONG, "off, and explained"))
+    explained = Explanation(NORM, ["a_mistake"], ["A sentence."], test="test 1")
+    results.explanations[NORM] = explained
+
+    (report, *_) = standings(DAY_4, results)
+
+    assert report.failures[0].message == "off, and explained"
+
+
 def test_task_is_not_started_when_its_own_stub_is_there() -> None:
     results = _results((NORM, NOT_STARTED, f"{NORM} is not started"))
 

@@ -26,7 +26,13 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import fence, options, results
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.composing import compose
-from tiny_llm_course.grading.diagnosis import Outcome, describe, explain
+from tiny_llm_course.grading.diagnosis import (
+    Mistake,
+    Outcome,
+    describe,
+    does_the_same,
+    explain,
+)
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.interface import difference
 from tiny_llm_course.grading.proof import append_score, score
@@ -316,7 +322,8 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
     elif not found and (symptom := describe(outcomes)):
         sentences = [symptom]
     if sentences:
-        yield results.Explanation(str(task), names, sentences)
+        test = _first_explained(outcomes, found)
+        yield results.Explanation(str(task), names, sentences, test)
 
 
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
@@ -324,7 +331,16 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     for task, outcomes in config.stash[OUTCOMES].items():
         is_named = any(one.names for one in _explained(config, task))
         if not is_named and (one := compose(outcomes, task)):
-            yield results.Explanation(str(task), [one.name], [one.says])
+            test = _first_explained(outcomes, [one])
+            yield results.Explanation(str(task), [one.name], [one.says], test)
+
+
+def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
+    """Return the first failing test in which a mistake does what the solution did."""
+    for outcome in outcomes:
+        if outcome.verdict and any(does_the_same(one, outcome) for one in found):
+            return outcome.trial.test
+    return ""
 
 
 def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:

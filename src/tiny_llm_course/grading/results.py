@@ -48,11 +48,13 @@ class Explanation:
         task: The address of the task, as text.
         names: The mistake, or those that no test tells apart. None if it is unknown.
         sentences: What its author reads: one for each name, or how the output is wrong.
+        test: The first failing test that the mistake explains, if it is known.
     """
 
     task: str
     names: list[str]
     sentences: list[str]
+    test: str = ""
 
     @property
     def is_recorded(self) -> bool:

@@ -71,10 +71,16 @@ class TaskReport:
 
     @property
     def failures(self) -> list[Result]:
-        """The tests that did not pass: what stands in the way, a mistake, a stub."""
+        """The tests that did not pass: what stands in the way, a mistake, a stub.
+
+        Of the mistakes the one comes first that is explained: it is the one shown.
+        """
         failed = [result for result in self.results if result.status != PASSED]
         order = {BROKEN: 0, NOT_STARTED: 2}
-        return sorted(failed, key=lambda one: order.get(one.status, 1))
+        explained = self.explanation.test if self.explanation else ""
+        return sorted(
+            failed, key=lambda one: (order.get(one.status, 1), one.test != explained)
+        )
 
     @property
     def is_broken(self) -> bool:
