@@ -159,6 +159,21 @@ def test_after_a_crash_the_kernels_are_looked_at_without_being_asked(
     assert capsys.readouterr().out.endswith("sanitizers of the compiler:\nfound\n")
 
 
+def test_kernels_that_pass_may_have_been_lucky(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    done, python = (
+        TaskReport(task_at(Address(2, day, 1)), (Result("", "", "passed"),))
+        for day in (4, 3)
+    )
+
+    grading.look_at_kernels([python], "tiny_llm_ref", is_asked=False)
+    assert capsys.readouterr().out == ""
+    grading.look_at_kernels([python, done], "tiny_llm_ref", is_asked=False)
+    command = "pdm run test --week 2 --day 4 --sanitize\n"
+    assert capsys.readouterr().out.endswith(command)
+
+
 def test_a_day_without_kernels_is_refused_before_it_is_graded() -> None:
     ran = CliRunner().invoke(
         grading.command, ["--week", "1", "--day", "1", "--sanitize"]

@@ -21,7 +21,7 @@ from tiny_llm_course.grading import exports, session
 from tiny_llm_course.grading.assessment import assess
 from tiny_llm_course.grading.report import print_report
 from tiny_llm_course.grading.showing import print_numbers
-from tiny_llm_course.grading.standing import TaskReport
+from tiny_llm_course.grading.standing import DONE, TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days, select_tasks
@@ -126,10 +126,17 @@ def _command(name: str, default: str) -> click.Command:
 def look_at_kernels(
     reports: Sequence[TaskReport], solution: str, *, is_asked: bool
 ) -> None:
-    """Say what the sanitizers find in the kernels: in all, or in those that crashed."""
+    """Say what the sanitizers find in the kernels: in all, or in those that crashed.
+
+    Of kernels that pass, say what may have been luck.
+    """
     asked_of = [one.task for one in reports if is_asked or one.has_crashed]
     kernels = [kernel for task in asked_of for kernel in task.kernels]
     if not kernels and not is_asked:
+        done = (one for one in reports if one.status == DONE and one.task.kernels)
+        if report := next(done, None):
+            at = report.task.address
+            click.echo(say("sanitizing.by_luck", week=at.week, day=at.day))
         return
     click.echo(say("sanitizing.compiling"), err=True)
     found = complaints(kernels, load_solution(solution).folder)
