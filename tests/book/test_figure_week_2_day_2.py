@@ -7,12 +7,12 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import qwen2
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.bench.engines import RUNGS, Stored
-from tiny_llm_course.bench.machine import Machine
-from tiny_llm_course.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
-from tiny_llm_course.bench.results import cost_of
-from tiny_llm_course.bench.taking_turns import Case
 from tiny_llm_course.book.workings import workings_of
+from tiny_llm_lab.bench.engines import RUNGS, Stored
+from tiny_llm_lab.bench.interleaved import Case
+from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
+from tiny_llm_lab.bench.results import cost_of
+from tiny_llm_lab.machine import Machine
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 CHAPTER = "week-2-day-2-measuring"

@@ -62,6 +62,11 @@ def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
     assert {name for name in imported(file) if package(name) in by_name} == set()
 
 
+@pytest.mark.parametrize("file", files("src/tiny_llm_course/**/*.py"))
+def test_what_grades_and_guides_knows_nothing_of_experiments(file: str) -> None:
+    assert {one for one in imported(file) if package(one) == "tiny_llm_lab"} == set()
+
+
 @pytest.mark.parametrize("file", files("tests/test_week_*.py"))
 def test_a_grading_test_imports_the_oracle_and_grading(file: str) -> None:
     """The solution is a fixture, truth is the oracle's, words are the catalogue's."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.bench import engines, machine, worker
-from tiny_llm_course.bench.engines import (
+from tiny_llm_lab import machine
+from tiny_llm_lab.bench import engines, worker
+from tiny_llm_lab.bench.engines import (
     ATTENTION,
     KINDS,
     PEERS,
@@ -21,11 +22,8 @@ from tiny_llm_course.bench.engines import (
     chosen,
     names_of,
 )
-from tiny_llm_course.bench.figure import draw
-from tiny_llm_course.bench.machine import Machine
-from tiny_llm_course.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
-from tiny_llm_course.bench.results import about, cost_of, machine_of, row_of, write
-from tiny_llm_course.bench.taking_turns import (
+from tiny_llm_lab.bench.figure import draw
+from tiny_llm_lab.bench.interleaved import (
     BUDGET_S,
     LONGEST_S,
     SLOW_S,
@@ -33,7 +31,10 @@ from tiny_llm_course.bench.taking_turns import (
     environment,
     take_turns,
 )
-from tiny_llm_course.bench.whole_run import Plan, planned
+from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
+from tiny_llm_lab.bench.results import about, cost_of, machine_of, row_of, write
+from tiny_llm_lab.bench.whole_run import Plan, planned
+from tiny_llm_lab.machine import Machine
 
 MACHINE = Machine(44e9, 208e9, best_read_bytes_per_s=48e9)
 DENSE = Stored("float32", "float32")

@@ -7,9 +7,9 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.bench import models, ours
-from tiny_llm_course.bench.engines import MissingError
-from tiny_llm_course.bench.models import EMBEDDED_MODEL, load_mlx, random_model
+from tiny_llm_lab.bench import models, ours
+from tiny_llm_lab.bench.engines import MissingError
+from tiny_llm_lab.bench.models import EMBEDDED_MODEL, load_mlx, random_model
 
 SMALL: dict[str, Any] = {
     "model_type": "qwen2",

@@ -6,14 +6,14 @@ from collections import Counter
 import pytest
 from tokenizers import Tokenizer
 
-from tiny_llm_course.labs.corpus import Corpus
-from tiny_llm_course.labs.corpus.cast import animals, pair_is_held_out, pairs
-from tiny_llm_course.labs.corpus.grammar import count, expand
-from tiny_llm_course.labs.corpus.questions import Fact, facts, phrasings, plain
-from tiny_llm_course.labs.corpus.stories import Plot, num_stories, plots
-from tiny_llm_course.labs.corpus.story_requests import Telling, first_story, next_story
-from tiny_llm_course.labs.corpus.typing_style import with_slip
-from tiny_llm_course.labs.tokenizer import train_tokenizer
+from tiny_llm_lab.corpus import Corpus
+from tiny_llm_lab.corpus.cast import animals, pair_is_held_out, pairs
+from tiny_llm_lab.corpus.grammar import count, expand
+from tiny_llm_lab.corpus.questions import Fact, facts, phrasings, plain
+from tiny_llm_lab.corpus.stories import Plot, num_stories, plots
+from tiny_llm_lab.corpus.story_requests import Telling, first_story, next_story
+from tiny_llm_lab.corpus.tokenizer import train_tokenizer
+from tiny_llm_lab.corpus.typing_style import with_slip
 
 NUM_DOCUMENTS = 1000
 

@@ -12,8 +12,8 @@ from mlx.utils import tree_map
 from mlx_lm.tokenizer_utils import TokenizerWrapper
 
 from tiny_llm_course.checkpoint import EMBEDDED
-from tiny_llm_course.labs.measures import answers, mentions
-from tiny_llm_course.labs.talking import Talker
+from tiny_llm_lab.training.measures import answers, mentions
+from tiny_llm_lab.training.talking import Talker
 
 MAX_BYTES = 8_000_000
 CHATS = {

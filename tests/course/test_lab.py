@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner, Result
 from matplotlib.figure import Figure
 
-from tiny_llm_course.commands.lab import command
-from tiny_llm_course.labs import norm_eps
-from tiny_llm_course.labs.experiment import begin, run
 from tiny_llm_course.places import STARTER
 from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_lab.commands.lab import command
+from tiny_llm_lab.experiments import norm_eps
+from tiny_llm_lab.experiments.experiment import begin, run
 
 Run = Callable[..., Result]
 

@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 import pytest
 
-from tiny_llm_course.labs import ablate
-from tiny_llm_course.labs.kept import Row
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import ablate
+from tiny_llm_lab.records import Row
 
 BASELINE, NO_NORM = ablate.arms()[:2]
 RATES = ablate.LEARNING_RATES

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tiny_llm_course.commands.lab import command
-from tiny_llm_course.labs import kernel_times
-from tiny_llm_course.labs.kernel_times import KERNEL, PRODUCT, WORK, times_us
-from tiny_llm_course.labs.timing import Rounds
 from tiny_llm_course.solution import load_solution
+from tiny_llm_lab.commands.lab import command
+from tiny_llm_lab.experiments import kernel_times
+from tiny_llm_lab.experiments.kernel_times import KERNEL, PRODUCT, WORK, times_us
+from tiny_llm_lab.timing import Rounds
 from tiny_llm_ref import kernels
 
 

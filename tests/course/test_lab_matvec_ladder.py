@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tiny_llm_course.commands.lab import command
-from tiny_llm_course.labs import matvec_ladder
-from tiny_llm_course.labs.matvec_ladder import LIBRARY, READING, RUNGS, Shape
-from tiny_llm_course.labs.timing import Rounds
+from tiny_llm_lab.commands.lab import command
+from tiny_llm_lab.experiments import matvec_ladder
+from tiny_llm_lab.experiments.matvec_ladder import LIBRARY, READING, RUNGS, Shape
+from tiny_llm_lab.timing import Rounds
 from tiny_llm_ref import kernels
 
 

@@ -12,17 +12,18 @@ import torch
 from click.testing import CliRunner
 from torch.nn import functional
 
-from tiny_llm_course.commands.lab import command
-from tiny_llm_course.labs.experiment import run
-from tiny_llm_course.labs.norm_speed import (
+from tiny_llm_course.solution import load_solution
+from tiny_llm_lab.commands.lab import command
+from tiny_llm_lab.experiments.experiment import run
+from tiny_llm_lab.experiments.norm_speed import (
     contest,
     in_mlx,
     in_torch,
     lab,
     whole_model,
 )
-from tiny_llm_course.labs.norm_speed.claims import CLAIMS, Claim, saved_by
-from tiny_llm_course.labs.norm_speed.contest import (
+from tiny_llm_lab.experiments.norm_speed.claims import CLAIMS, Claim, saved_by
+from tiny_llm_lab.experiments.norm_speed.contest import (
     BOTH,
     COPY,
     FORWARD,
@@ -37,10 +38,9 @@ from tiny_llm_course.labs.norm_speed.contest import (
     Entrant,
     moved_bytes,
 )
-from tiny_llm_course.labs.norm_speed.results import results
-from tiny_llm_course.labs.small_model import Size
-from tiny_llm_course.labs.timing import Rounds, Spread, in_turns
-from tiny_llm_course.solution import load_solution
+from tiny_llm_lab.experiments.norm_speed.results import results
+from tiny_llm_lab.experiments.small_model import Size
+from tiny_llm_lab.timing import Rounds, Spread, in_turns
 
 NUM_QUICK_ROWS = 2 * (3 + 4 + 4 + 3 + 6) + 3 * 4 + 2
 """Both ways: variants of five forms, copies included; roots; a model with two norms."""

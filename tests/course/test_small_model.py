@@ -10,23 +10,23 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from tiny_llm_course.labs import ablate, training_speed
-from tiny_llm_course.labs.small_model import (
+from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.solution import load_solution
+from tiny_llm_lab.experiments import ablate, training_speed
+from tiny_llm_lab.experiments.small_model import (
     Design,
     Size,
     SmallModel,
     Weights,
     new_weights,
 )
-from tiny_llm_course.labs.small_training import (
+from tiny_llm_lab.experiments.small_training import (
     SIZE,
     Budget,
     num_parameters,
     text_rows,
     train,
 )
-from tiny_llm_course.machine.finding import Finding
-from tiny_llm_course.solution import load_solution
 
 REFERENCE = load_solution("ref")
 TINY = Size(vocab_size=2048, dim=24, num_heads=2, num_layers=2, context=16)

@@ -10,13 +10,13 @@ import pytest
 import torch
 from click.testing import CliRunner
 
-from tiny_llm_course.commands.train_checkpoint import command
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.labs.checkpoint_files import CHECKPOINT_FILES
-from tiny_llm_course.labs.pretraining import Pretraining, Report, learning_rate
-from tiny_llm_course.labs.recipe import QUICK, Recipe
-from tiny_llm_course.labs.rows import Rows, pack
-from tiny_llm_course.labs.train_checkpoint import Progress, train_checkpoint
+from tiny_llm_lab.commands.train_checkpoint import command
+from tiny_llm_lab.corpus.rows import Rows, pack
+from tiny_llm_lab.training.checkpoint_files import CHECKPOINT_FILES
+from tiny_llm_lab.training.pretraining import Pretraining, Report, learning_rate
+from tiny_llm_lab.training.recipe import QUICK, Recipe
+from tiny_llm_lab.training.train_checkpoint import Progress, train_checkpoint
 
 CPU = torch.device("cpu")
 

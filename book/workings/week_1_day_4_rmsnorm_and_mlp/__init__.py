@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
-from tiny_llm_course.labs import ablate, norm_activations, norm_eps
-from tiny_llm_course.labs.norm_speed import lab as norm_speed
+from tiny_llm_lab.experiments import ablate, norm_activations, norm_eps
+from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
 
 from . import experiments
 from .activations import draw_activations, tabulated_activations

@@ -6,13 +6,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.labs import ablate, norm_activations, norm_eps
-from tiny_llm_course.labs.experiment import Lab
-from tiny_llm_course.labs.kept import Row
-from tiny_llm_course.labs.norm_speed import claims, contest
-from tiny_llm_course.labs.norm_speed import lab as norm_speed
-from tiny_llm_course.labs.norm_speed import results as speeds
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import ablate, norm_activations, norm_eps
+from tiny_llm_lab.experiments.experiment import Lab
+from tiny_llm_lab.experiments.norm_speed import claims, contest
+from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
+from tiny_llm_lab.experiments.norm_speed import results as speeds
+from tiny_llm_lab.records import Row
 
 
 def rows_of(lab: Lab) -> list[Row]:

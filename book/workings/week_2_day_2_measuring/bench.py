@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiny_llm_course.bench.models import EMBEDDED_MODEL, QWEN2_0_5B
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B
 
 FILE = RESULTS / "bench.json"
 

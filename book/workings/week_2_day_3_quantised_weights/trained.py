@@ -9,8 +9,8 @@ from mlx import nn
 
 from tiny_llm_course.book.embedded import sizes, token_ids, weights
 from tiny_llm_course.grading.architecture import mlx_model
-from tiny_llm_course.labs.corpus.documents import Corpus
-from tiny_llm_course.labs.recipe import Recipe
+from tiny_llm_lab.corpus.documents import Corpus
+from tiny_llm_lab.training.recipe import Recipe
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
 
 from .counting import GROUP_SIZES, WIDTHS, matrices

@@ -5,9 +5,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.labs import matvec_ladder
-from tiny_llm_course.labs.kept import Row
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import matvec_ladder
+from tiny_llm_lab.records import Row
 
 
 @cache

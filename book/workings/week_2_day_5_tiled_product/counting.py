@@ -3,8 +3,8 @@
 import itertools
 from typing import Any
 
-from tiny_llm_course.labs import kernel_times
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import kernel_times
 
 TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
 """A prompt of 256 tokens, and the widest matrix of Qwen2-0.5B but the head."""

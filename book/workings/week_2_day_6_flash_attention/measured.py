@@ -1,7 +1,7 @@
 """What the lab has measured: read from `book/results`."""
 
-from tiny_llm_course.labs import kernel_times
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import kernel_times
 
 
 def times_ms() -> dict[str, dict[str, float]]:

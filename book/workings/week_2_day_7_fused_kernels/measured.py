@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tiny_llm_course.labs import kernel_times
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.experiments import kernel_times
 
 WAYS = {"week 1": "plain", "mx.fast": "mlx", "mx.compile": "mlx", "kernel": "own"}
 

@@ -1,6 +1,7 @@
 """Python, the compiler, and the files that come along."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -100,3 +101,13 @@ def first_line(name: str, *arguments: str) -> str:
         [path, *arguments], capture_output=True, text=True, check=False
     )
     return ran.stdout.partition("\n")[0] if ran.returncode == 0 else ""
+
+
+def describe_cpu() -> str:
+    """Say in words what computer this is."""
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line for line in lines if line.startswith("model name")]
+        model = names[0].partition(": ")[2] if names else model
+    return f"{platform.system()}, {os.cpu_count()} cores, {model}"

@@ -1,1 +1,0 @@
-"""Experiments: training, ablations, timings, plots."""

@@ -1,0 +1,1 @@
+"""Experiments, timings, and the training of the embedded model."""

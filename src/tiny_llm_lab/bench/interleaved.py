@@ -1,0 +1,210 @@
+"""Engines measured in turns, so that whatever else the machine does meets them all."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_lab.bench.engines import Kind, MissingError, Stored
+
+NUM_THREADS = 2
+
+FOR_S = 0.5
+"""How long a case takes steps before it is the turn of the next one."""
+
+AGAIN_S = 5.0
+"""A first step that takes longer is not repeated to warm up."""
+
+SLOW_S = 10.0
+"""A first step that takes longer counts, and is not a warm-up alone."""
+
+BUDGET_S = 10.0
+"""A case that has taken longer has no further turn."""
+
+LONGEST_S = 60.0
+"""A case of which one step would take longer is left out."""
+
+Show = Callable[[int, int, str], None]
+Skip = Callable[[str], None]
+
+
+def environment(kind: Kind) -> dict[str, str]:
+    """Return the variables that give an engine its threads, and its kernels or none."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    blas = {"TINY_LLM_BLAS": "off"} if kind.has_own_blas else {}
+    kernels = {"TINY_LLM_KERNELS": kind.kernels}
+    return {name: str(NUM_THREADS) for name in threads} | blas | kernels
+
+
+class Measures(Protocol):
+    """An engine in its process."""
+
+    def measure(self, work: str, tokens: int, for_s: float) -> list[float]:
+        """Return the seconds of some steps."""
+        ...
+
+
+@dataclass
+class Case:
+    """One kind of work of one engine, and what it took so far.
+
+    Attributes:
+        kind: The engine.
+        model: Which weights.
+        work: "prefill" or "generate", or what else the engine does.
+        tokens: Length of the prompt, or of the context.
+        steps_s: Seconds of each step.
+        spent_s: Seconds of all steps, also of those that do not count.
+        first_s: Seconds of a step, as warming up has shown. None if there was none.
+    """
+
+    kind: Kind
+    model: str
+    work: str
+    tokens: int
+    steps_s: list[float] = field(default_factory=list[float])
+    spent_s: float = 0.0
+    first_s: float | None = None
+
+    def __str__(self) -> str:
+        """Write it for a person who waits."""
+        return f"{self.model}: {self.kind.key}, {self.work} {self.tokens}"
+
+    def warm_up(self, worker: Measures) -> None:
+        """Take one step, which counts only if it was long, and otherwise another one.
+
+        The first may load code and weights, and say little about those that follow.
+        """
+        steps_s = worker.measure(self.work, self.tokens, 0.0)
+        if steps_s[0] < AGAIN_S:
+            steps_s += worker.measure(self.work, self.tokens, 0.0)
+        self.first_s = steps_s[-1]
+        self.spent_s += sum(steps_s)
+        if self.spent_s > SLOW_S:
+            self.steps_s += steps_s
+
+    def take_turn(self, worker: Measures, for_s: float) -> None:
+        """Take steps, if there is time left for this case."""
+        if self.spent_s > BUDGET_S:
+            return
+        steps_s = worker.measure(self.work, self.tokens, for_s)
+        self.spent_s += sum(steps_s)
+        self.steps_s += steps_s
+
+
+@dataclass(frozen=True)
+class Worker:
+    """The process of one engine.
+
+    Attributes:
+        kind: The engine.
+        process: Where it runs.
+        stored: How it keeps the model.
+    """
+
+    kind: Kind
+    process: subprocess.Popen[str]
+    stored: Stored
+
+    def measure(self, work: str, tokens: int, for_s: float) -> list[float]:
+        """Return the seconds of some steps.
+
+        Raises:
+            CourseError: The process has ended.
+        """
+        request = {"work": work, "tokens": tokens, "for_s": for_s}
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(request), file=self.process.stdin, flush=True)
+        return json.loads(_answer(self.process, self.kind))
+
+
+@contextlib.contextmanager
+def started(kind: Kind, model: str, solution: str) -> Generator[Worker]:
+    """Start the process of an engine, and end it at the end.
+
+    Raises:
+        MissingError: The engine is not there.
+        CourseError: It does not start.
+    """
+    module = "tiny_llm_lab.bench.worker"
+    arguments = [kind.module, kind.option, model, solution]
+    with subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        env={**os.environ, **environment(kind)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        try:
+            said = json.loads(_answer(process, kind))
+            if "missing" in said:
+                raise MissingError(said["missing"])
+            yield Worker(kind, process, Stored(**said))
+        finally:
+            process.kill()
+
+
+def take_turns(
+    workers: Sequence[Worker],
+    cases: Sequence[Case],
+    num_rounds: int,
+    show: Show,
+    skip: Skip,
+    for_s: float = FOR_S,
+) -> None:
+    """Let each case have a turn in each round, after a round that warms up.
+
+    A case that would take too long has no steps at all.
+    """
+    worker_of = {worker.kind: worker for worker in workers}
+    for number, (round_number, case) in enumerate(_turns(cases, num_rounds)):
+        show(number, (1 + num_rounds) * len(cases), str(case))
+        worker = worker_of[case.kind]
+        if round_number > 0:
+            if case.first_s is not None:
+                case.take_turn(worker, for_s)
+        elif (expected_s := _expected_s(case, cases)) > LONGEST_S:
+            skip(f"{case} is left out: it would take some {expected_s:.0f} s")
+        else:
+            case.warm_up(worker)
+
+
+def _expected_s(case: Case, cases: Sequence[Case]) -> float:
+    """Guess how long a step takes, by a shorter one of that engine; 0 if none is known.
+
+    A prompt takes at most as long as its tokens one by one.
+    """
+    known = [one for one in cases if one.kind == case.kind and one.first_s is not None]
+    for one in reversed(known):
+        assert one.first_s is not None
+        if one.work == case.work:
+            return one.first_s * case.tokens / one.tokens
+    if case.work == "prefill" and known:
+        return min(one.first_s or 0.0 for one in known) * case.tokens
+    return 0.0
+
+
+def _turns(cases: Sequence[Case], num_rounds: int) -> Iterator[tuple[int, Case]]:
+    """Go through the cases of each round."""
+    for round_number in range(1 + num_rounds):
+        for case in cases:
+            yield round_number, case
+
+
+def _answer(process: subprocess.Popen[str], kind: Kind) -> str:
+    """Read a line from a process."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise CourseError(
+            f"{kind.key}: expected an answer, got the end of its process; what it said "
+            "stands above"
+        )
+    return line

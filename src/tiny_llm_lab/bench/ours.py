@@ -1,0 +1,215 @@
+"""The models of a solution: Week 1's, and Week 2's rung by rung."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tiny_llm_course.grading.call import dtype_name
+from tiny_llm_course.solution import BrokenFileError, Solution, load_solution
+from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_lab.bench.engines import MissingError, Step, Stored
+from tiny_llm_lab.bench.models import (
+    BITS,
+    GROUP_SIZE,
+    args_of,
+    load_mlx,
+    num_bytes_of,
+)
+from tiny_llm_lab.bench.tokens import draw
+
+DENSE = {"week1", "cache"}
+
+
+def build(
+    model: str, solution: str, rung: str
+) -> "WithoutCacheEngine | WithCacheEngine":
+    """Build one rung of a solution, and let it take a step.
+
+    Raises:
+        MissingError: The solution does not have it yet.
+    """
+    found = load_solution(solution)
+    try:
+        need_kernels(found, rung)
+        if rung == "week1":
+            return WithoutCacheEngine(found, model)
+        return WithCacheEngine(found, model, rung)
+    except (Unsolved, NotImplementedError, BrokenFileError, ImportError) as error:
+        raise MissingError(str(error)) from error
+
+
+def need_kernels(solution: Solution, rung: str) -> None:
+    """Check that what a rung is about is there, where plain operations would do, too.
+
+    Raises:
+        MissingError: The solution is not so far yet.
+        ImportError: The kernels are not built.
+    """
+    if rung in {"kernels", "everything", "attention"}:
+        solution.get("kernels.built")()
+        solution.get("kernels.quantized_linear")
+    if rung in {"everything", "attention"}:
+        solution.get("attention.flash_attention")
+
+
+class WithoutCacheEngine:
+    """Week 1: each new token runs the whole text through the model.
+
+    Args:
+        solution: Whose model it is.
+        model: Which weights.
+    """
+
+    def __init__(self, solution: Solution, model: str) -> None:
+        self._vocab_size = args_of(model).vocab_size
+        model_class = solution.get("qwen2_week1.Qwen2ModelWeek1")
+        self._model = model_class(load_mlx(model, bits=None))
+        dtype = dtype_name(self._model(mx.array([[0]])).dtype)
+        self.stored = Stored(dtype, dtype)
+
+    def prefill(self, num_tokens: int) -> Step:
+        """Get ready to run a text through the model."""
+        ids = mx.array([draw(num_tokens, self._vocab_size)])
+        return lambda: mx.eval(mx.argmax(self._model(ids)[:, -1], axis=-1))
+
+    def generate(self, context: int) -> Step:
+        """Get ready to do the same: there is no other way."""
+        return self.prefill(context)
+
+
+class WithCacheEngine:
+    """Week 2: keys and values of the tokens before are kept.
+
+    Args:
+        solution: Whose model it is.
+        model: Which weights.
+        rung: "cache" with dense weights, "quantised" and "kernels" with packed ones,
+            "everything" with flash attention, too.
+
+    Raises:
+        MissingError: The model cannot be made so yet.
+    """
+
+    def __init__(self, solution: Solution, model: str, rung: str) -> None:
+        self._args = args_of(model)
+        self._new_cache = solution.get("kv_cache.TinyKvFullCache")
+        network = load_mlx(model, bits=None if rung in DENSE else BITS)
+        model_class = solution.get("qwen2_week2.Qwen2ModelWeek2")
+        self._model = (
+            with_flash_attention(model_class, network)
+            if rung == "everything"
+            else model_class(network)
+        )
+        num_layers = self._model.num_hidden_layers
+        caches = [self._new_cache() for _ in range(num_layers)]
+        logits = self._model(mx.array([[0]]), 0, caches)
+        mx.eval(logits)
+        self._dtype = logits.dtype
+        self.stored = how_stored(self._model, self._dtype, network)
+
+    def prefill(self, num_tokens: int) -> Step:
+        """Get ready to run a prompt through the model, with an empty cache.
+
+        The last token goes through it by itself. As nobody asks for the scores of those
+        before, MLX never computes them, nor what only they would need.
+        """
+        *before, last = draw(num_tokens, self._args.vocab_size)
+        caches = self._filled(0)
+
+        def step() -> None:
+            if before:
+                self._model(mx.array([before]), 0, caches)
+            self._take_in(last, len(before), caches)
+
+        return step
+
+    def generate(self, context: int) -> Step:
+        """Get ready to run one token through the model, and the one after that."""
+        ids = iter(draw(context, self._args.vocab_size))
+        caches = self._filled(context - 1)
+        return lambda: self._take_in(next(ids), caches[0].offset, caches)
+
+    def logits(self, pieces: Sequence[Sequence[int]]) -> NDArray[Any]:
+        """Return the logits of a text that is shown in pieces, a row per token."""
+        caches, rows = self._filled(0), list[NDArray[Any]]()
+        for piece in pieces:
+            found = self._model(mx.array([piece]), len(rows), caches)
+            rows += list(np.array(found[0].astype(mx.float32)))
+        return np.stack(rows)
+
+    def _take_in(self, token: int, offset: int, caches: list[Any]) -> None:
+        """Show the model one token, and find the likeliest next one."""
+        logits = self._model(mx.array([[token]]), offset, caches)
+        mx.eval(mx.argmax(logits[:, -1], axis=-1))
+
+    def _filled(self, num_tokens: int) -> list[Any]:
+        """Make a cache that holds as many tokens: their numbers do not matter."""
+        caches = [self._new_cache() for _ in range(self._model.num_hidden_layers)]
+        if num_tokens:
+            head_dim = self._args.hidden_size // self._args.num_attention_heads
+            shape = (1, self._args.num_key_value_heads, num_tokens, head_dim)
+            seen = mx.random.normal(shape).astype(self._dtype)
+            for cache in caches:
+                mx.eval(cache.update_and_fetch(seen, seen)[:2])
+        return caches
+
+
+def with_flash_attention(model_class: Any, network: Any) -> Any:  # noqa: ANN401
+    """Return a model of Week 2 with everything on.
+
+    Raises:
+        MissingError: It refuses, as it does before Day 6.
+    """
+    try:
+        return model_class(network, enable_flash_attn=True)
+    except ValueError as error:
+        raise MissingError(str(error)) from error
+
+
+def how_stored(
+    model: Any,  # noqa: ANN401 - a solution's own
+    dtype: mx.Dtype,
+    network: Any,  # noqa: ANN401 - mlx_lm has no types
+) -> Stored:
+    """Find out whether a solution's model keeps its weights packed, and in what.
+
+    Args:
+        model: Which may have made them dense, or their scales wider or narrower.
+        dtype: In which it computes, and keeps keys and values.
+        network: The weights as they were loaded.
+    """
+    name = dtype_name(dtype)
+    packed = {id(one.weight): one for one in _packed(model, set())}
+    if not packed:
+        return Stored(name, name)
+    loaded = [one for one in network.modules() if hasattr(one, "scales")]
+    num_bytes = num_bytes_of(network) - _num_bytes(loaded) + _num_bytes(packed.values())
+    return Stored(f"{BITS}-bit, {name}", name, BITS, GROUP_SIZE, num_bytes)
+
+
+def _num_bytes(packed: Iterable[Any]) -> int:
+    """Count the bytes of packed weights, each with its scales and biases."""
+    return sum(
+        array.nbytes for one in packed for array in (one.weight, one.scales, one.biases)
+    )
+
+
+def _packed(thing: Any, seen: set[int]) -> Iterator[Any]:  # noqa: ANN401
+    """Go through the packed weights in an object and its parts."""
+    if id(thing) in seen:
+        return
+    seen.add(id(thing))
+    if isinstance(getattr(thing, "scales", None), mx.array):
+        yield thing
+    elif isinstance(thing, dict):
+        for part in list(thing.values()):
+            yield from _packed(part, seen)
+    elif isinstance(thing, list | tuple):
+        for part in thing:
+            yield from _packed(part, seen)
+    else:
+        for part in list(getattr(thing, "__dict__", {}).values()):
+            yield from _packed(part, seen)

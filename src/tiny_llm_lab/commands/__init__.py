@@ -1,0 +1,1 @@
+"""What `pdm run lab`, `bench` and `train-checkpoint` do."""

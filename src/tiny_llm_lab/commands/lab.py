@@ -1,0 +1,133 @@
+"""`pdm run lab`: run an experiment of the course on your own machine."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+
+from tiny_llm_course.commands.terminal import CourseCommand, need
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.solution import BrokenFileError, load_solution
+from tiny_llm_course.unsolved import Unsolved
+
+LABS = (
+    "norm-eps",
+    "norm-speed",
+    "norm-activations",
+    "ablate",
+    "matvec-ladder",
+    "kernel-times",
+)
+
+WIDTH = 120
+"""Of a table in a file or a pipe, in characters."""
+
+
+@click.command("lab", cls=CourseCommand)
+@click.argument("name", type=click.Choice(LABS))
+@click.option("--quick", is_flag=True, help="A few cases, to see what it is about.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for results. A run that was stopped continues from there.",
+)
+@click.option(
+    "--solution",
+    default="ref",
+    show_default=True,
+    help="Whose code runs: ref is ours, tiny_llm yours.",
+)
+def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
+    """Run an experiment: it prints a table, and saves CSV and a figure.
+
+    Ctrl-C stops it; the same command goes on where it was.
+    """
+    need("matplotlib", "torch", "transformers")
+    from tiny_llm_lab.experiments import (
+        ablate,
+        kernel_times,
+        matvec_ladder,
+        norm_activations,
+        norm_eps,
+    )
+    from tiny_llm_lab.experiments.experiment import begin, run
+    from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
+
+    labs = (
+        norm_eps.LAB,
+        norm_speed.LAB,
+        norm_activations.LAB,
+        ablate.LAB,
+        matvec_ladder.LAB,
+        kernel_times.LAB,
+    )
+    lab = next(lab for lab in labs if lab.name == name)
+    folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
+    found = load_solution(solution)
+    typed = as_typed(name, solution, quick=quick)
+    try:
+        about = begin(lab, found, folder, typed, quick=quick)
+        for line in in_words(about):
+            click.echo(line, err=True)
+        with new_bars() as bars:
+            bar = bars.add_task(name)
+
+            def show(done: int, total: int, case: str) -> None:
+                bars.update(bar, completed=done, total=total, description=case or name)
+
+            rows = run(lab, found, folder, show, quick=quick)
+    except (Unsolved, BrokenFileError) as error:
+        raise CourseError(f"{error}; `--solution ref` runs ours") from error
+    click.echo(f"\n{lab.question}\n")
+    width = None if sys.stdout.isatty() else WIDTH
+    screen = Console(width=width)
+    screen.print(table_of(lab.summary(rows), about))
+    if claims := lab.claims(rows):
+        click.echo("\nWhat others say, and what was measured here\n")
+        screen.print(table_of(claims, {}))
+    for note in lab.notes:
+        screen.print(f"\n{note}", highlight=False)
+    click.echo(f"\nrows and figure: {folder}")
+    return 0
+
+
+def new_bars() -> Bars:
+    """Make the progress bar, which goes to stderr."""
+    return Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+    )
+
+
+def as_typed(name: str, solution: str, *, quick: bool) -> str:
+    """Write the command without its defaults, and without the folder."""
+    words = ["pdm run lab", name]
+    words += ["--quick"] if quick else []
+    words += ["--solution", solution] if solution != "ref" else []
+    return " ".join(words)
+
+
+def in_words(about: Mapping[str, object]) -> list[str]:
+    """Write what is kept beside the rows, a line for each."""
+    return [f"{key.replace('_', ' ')}: {value}" for key, value in about.items()]
+
+
+def table_of(
+    rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
+) -> Table:
+    """Lay out rows of equal columns as a table, and say below where they are from."""
+    caption = "\n".join(in_words(about))
+    table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
+    names = list(rows[0]) if rows else []
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(str(row[name]) for name in names))
+    return table

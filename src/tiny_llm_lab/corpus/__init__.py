@@ -1,0 +1,5 @@
+"""The text that the embedded model learns: stories, answers, and chats of both."""
+
+from tiny_llm_lab.corpus.documents import Corpus, Document
+
+__all__ = ["Corpus", "Document"]

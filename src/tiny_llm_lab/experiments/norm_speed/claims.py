@@ -1,0 +1,147 @@
+"""What others say about the speed of norms, and what the rows say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tiny_llm_lab.experiments.norm_speed.contest import (
+    BOTH,
+    BY_HAND,
+    DIVIDED,
+    FORWARD,
+    LAYER,
+    LAYER_BUILT_IN,
+    LAYER_BY_VAR,
+    TRAINING,
+)
+from tiny_llm_lab.experiments.norm_speed.results import Result, across, by_form, results
+from tiny_llm_lab.records import Row
+from tiny_llm_lab.timing import Spread
+
+DTYPE = "float32"
+
+RULE = (
+    "Seen: the spread meets the claim; less, more: a saving, below or above it; not "
+    "seen: the spread meets zero; cannot tell: it meets both; opposite: a loss. The "
+    "spread is from the lowest first to the highest third quartile, over all widths."
+)
+
+
+def saved_by(factor: float) -> float:
+    """Turn "so many times as fast" into the percentage of time that is saved."""
+    return 100 * (1 - 1 / factor)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A saving that somebody has reported.
+
+    Attributes:
+        source: Who says so, and of what.
+        low: The least saving, in percent.
+        high: The largest.
+        part: Of the lab, which measures it.
+        direction: Of the cases.
+        variant: What is slower or larger. The first of its case is what saves.
+        form: Of the cases, if not every form measures it.
+        of_memory: It is memory that is saved, and not time.
+    """
+
+    source: str
+    low: float
+    high: float
+    part: str
+    direction: str
+    variant: str
+    form: str = ""
+    of_memory: bool = False
+
+    @property
+    def said(self) -> str:
+        """Write the claim."""
+        if self.low == self.high:
+            return f"{self.low:.3g} %"
+        return f"{self.low:g} to {self.high:g} %"
+
+    def is_about(self, result: Result) -> bool:
+        """Say whether a case measures it."""
+        case = result.case
+        return (
+            (case.part, case.direction, case.dtype)
+            == (self.part, self.direction, DTYPE)
+            and self.form in ("", case.form)
+            and self.variant in result.rows
+        )
+
+    def seen(self, result: Result) -> Spread:
+        """Return the saving in a case, in percent."""
+        if self.of_memory:
+            first = next(iter(result.rows))
+            saved = saved_by(result.memory(self.variant) / result.memory(first))
+            return Spread(saved, saved, saved)
+        times = result.times_first(self.variant)
+        return Spread(saved_by(times.low), saved_by(times.middle), saved_by(times.high))
+
+    def verdict(self, seen: Spread) -> str:
+        """Hold the claim against what was measured, by `RULE`."""
+        meets = seen.low <= self.high and seen.high >= self.low
+        if seen.low <= 0 <= seen.high:
+            return "cannot tell" if meets else "not seen"
+        if seen.high < 0:
+            return "opposite"
+        if meets:
+            return "seen"
+        return "less" if seen.high < self.low else "more"
+
+
+X7 = saved_by(7.7)
+
+CLAIMS = (
+    Claim("paper: whole models", 7, 64, "norm", FORWARD, LAYER),
+    Claim("paper: whole models", 7, 64, "norm", BOTH, LAYER),
+    Claim("paper: whole models", 7, 64, "model", TRAINING, LAYER),
+    Claim("notes: beside x.var", X7, X7, "norm", FORWARD, LAYER_BY_VAR, BY_HAND),
+    Claim("... beside layer_norm", X7, X7, "norm", FORWARD, LAYER_BUILT_IN, BY_HAND),
+    Claim("notes: rsqrt", 5, 10, "root", FORWARD, DIVIDED),
+    Claim("notes: model, forward", 8.7, 8.7, "model", FORWARD, LAYER),
+    Claim("notes: model, backward", 11.1, 11.1, "model", BOTH, LAYER),
+    Claim("notes: model, training", 6.9, 6.9, "model", TRAINING, LAYER),
+    Claim("notes: model, memory", 3.6, 3.6, "model", TRAINING, LAYER, of_memory=True),
+)
+"""RMSNorm beside LayerNorm, but for the roots. `SOURCES` says who and where."""
+
+PARTS = {"norm": "norm alone", "root": "norm alone", "model": "model"}
+
+SOURCES = (
+    "The paper is Zhang and Sennrich 2019, arXiv:1910.07467: RMSNorm reduces the "
+    "running time of whole models by 7 to 64 %, in frameworks of the day, where "
+    "LayerNorm was several operations.",
+    "The notes are those of learners: RMSNorm is 7.7 times as fast as a LayerNorm by "
+    "x.var; rsqrt saves time beside a division by a root; and so does RMSNorm, and "
+    "memory, in a model of 8 layers and width 512.",
+)
+
+
+def beside_measurement(rows: Sequence[Row]) -> list[Row]:
+    """Return every claim, with a line for each form that measures it."""
+    found = results(rows)
+    return [
+        {
+            "claim": claim.source,
+            "saves": claim.said,
+            "measured": f"{PARTS[claim.part]}, {direction}",
+            "in": f"{library}, {form}",
+            "here": f"{percent(seen.middle)} %",
+            "spread": f"{percent(seen.low)} to {percent(seen.high)}",
+            "so": claim.verdict(seen),
+        }
+        for claim in CLAIMS
+        for (library, form, _, direction), own in by_form(
+            [result for result in found if claim.is_about(result)], claim.part
+        )
+        for seen in [across([claim.seen(result) for result in own])]
+    ]
+
+
+def percent(saved: float) -> str:
+    """Write a saving. Where RMSNorm takes twice the time, it is -100."""
+    return f"{saved:.0f}" if abs(saved) >= 99.95 else f"{saved:.1f}"

@@ -1,0 +1,122 @@
+"""The files of a lab: rows in NAME.csv, and where they come from in NAME.json."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.machine.system import describe_cpu
+
+Value = str | int | float
+Row = Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What runs of a lab have left in a folder.
+
+    Attributes:
+        folder: Where the files are.
+        name: Their name, without the ending.
+        keys: The columns that tell the cases apart.
+        columns: The columns that are measured.
+    """
+
+    folder: Path
+    name: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def rows_file(self) -> Path:
+        """Where the rows are."""
+        return self.folder / f"{self.name}.csv"
+
+    @property
+    def about_file(self) -> Path:
+        """Where it says what they come from."""
+        return self.folder / f"{self.name}.json"
+
+    def read(self) -> list[Row]:
+        """Return the rows.
+
+        Raises:
+            CourseError: The file has other columns.
+        """
+        if not self.rows_file.exists():
+            return []
+        names = (*self.keys, *self.columns)
+        with self.rows_file.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != names:
+                raise CourseError(
+                    f"{self.rows_file}: expected the columns {', '.join(names)}; "
+                    "give another folder with --out"
+                )
+            return [{key: _value(text) for key, text in row.items()} for row in reader]
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add the rows of one case, in one write."""
+        is_new = not self.rows_file.exists()
+        with self.rows_file.open("a", newline="", encoding="utf-8") as file:
+            names = (*self.keys, *self.columns)
+            writer = csv.DictWriter(file, names, lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            writer.writerows(rows)
+
+    def key(self, row: Row) -> tuple[str, ...]:
+        """Return what tells a case from others, as text: so it is in the file."""
+        return tuple(str(row[name]) for name in self.keys)
+
+    def about(self, command: str) -> Mapping[str, Value] | None:
+        """Return where the rows come from; None if there are none yet.
+
+        Raises:
+            CourseError: They come from another command, or nobody knows from where.
+        """
+        if not self.about_file.exists():
+            if self.rows_file.exists():
+                raise CourseError(
+                    f"{self.rows_file}: expected {self.about_file.name} beside it, "
+                    "which says where it is from; give another folder with --out"
+                )
+            return None
+        about = json.loads(self.about_file.read_text(encoding="utf-8"))
+        if about.get("command") != command:
+            raise CourseError(
+                f"{self.folder} holds results of `{about.get('command')}`, not of "
+                f"`{command}`; give another folder with --out"
+            )
+        return about
+
+    def describe(self, command: str, more: Mapping[str, Value]) -> Mapping[str, Value]:
+        """Write down where the rows come from, before there are any."""
+        about = {
+            "command": command,
+            "machine": describe_cpu(),
+            "date": date.today().isoformat(),
+            **more,
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(about, indent=2, ensure_ascii=False) + "\n"
+        self.about_file.write_text(text, encoding="utf-8")
+        return about
+
+
+def four_digits(value: float) -> float:
+    """Round a measurement to as many digits as it is good for, or more."""
+    return float(f"{value:.4g}")
+
+
+def _value(text: str) -> Value:
+    """Read a number where there is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

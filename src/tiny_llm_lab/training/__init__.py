@@ -1,0 +1,1 @@
+"""How the embedded model came to be: `pdm run train-checkpoint`."""
