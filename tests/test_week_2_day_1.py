@@ -178,6 +178,16 @@ def test_task_2_attention_without_a_mask_sees_everything(grade: Grader) -> None:
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 
 
+def test_task_2_attention_knows_what_it_is_not_told(grade: Grader) -> None:
+    """No mask, a base of a million, and room for more positions than there are."""
+    sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
+    x, weights = normal(1, 9, 16), attention_weights(sizes, mx.float32)
+
+    call = InPieces(ATTENTION, (x,), build=(16, 4, 2, *weights.values()), pieces=(9,))
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
+
+
 def test_task_2_attention_caches_only_the_key_heads(grade: Grader) -> None:
     """That is why there are fewer of them."""
     sizes = Architecture()
@@ -229,6 +239,17 @@ def test_task_2_block_agrees_with_transformers(
     call = InPieces(BLOCK, (x, "causal"), build=build, pieces=pieces)
 
     grade.assert_close(call, qwen2.block_in_pieces(x, weights, sizes, pieces), dtype)
+
+
+def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
+    """As the attention does."""
+    sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
+    x, weights = normal(1, 9, 16), block_weights(sizes, mx.float32)
+
+    build = (4, 2, 16, 48, 1e-6, *weights.values())
+    call = InPieces(BLOCK, (x,), build=build, pieces=(9,))
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
 
 
 @pytest.mark.parametrize("pieces", list(compositions(5)), ids=str)
@@ -374,14 +395,16 @@ def test_task_4_prints_the_text_once(grade: Grader) -> None:
 
 
 def test_task_4_prints_while_it_generates(grade: Grader) -> None:
-    screen = io.StringIO()
+    """Not at the end of a line, but at once."""
+    seen = io.BytesIO()
+    screen = io.TextIOWrapper(seen, encoding="utf-8")
     printed_before: list[str] = []
 
     class WatchedModel(ScriptedCachedModel):
         def __call__(
             self, inputs: mx.array, offset: int, cache: Sequence[object]
         ) -> mx.array:
-            printed_before.append(screen.getvalue())
+            printed_before.append(seen.getvalue().decode())
             return super().__call__(inputs, offset, cache)
 
     model = WatchedModel("Once", " upon a time")

@@ -95,6 +95,13 @@ def _with(text: Text, slot: Slot, node: ast.AST) -> tuple[str, CodeType | None]:
         slot.put(own)
 
 
+def helpers_of(symbol: str) -> frozenset[str]:
+    """Return what else of its file a public name uses, but for other public names."""
+    text = text_of(symbol)
+    own = text.tree.body[1:] if text else []
+    return frozenset(getattr(one, "name", "") for one in own) - _public_beside(symbol)
+
+
 def _public_beside(symbol: str) -> set[str]:
     """Return the other public names of a file: they are changed by themselves."""
     public = {one for task in tasks() for one in task.symbols if one != symbol}

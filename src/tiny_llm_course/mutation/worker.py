@@ -28,16 +28,19 @@ from tiny_llm_course.mutation.outcomes import (
     append,
     read,
 )
-from tiny_llm_course.mutation.python import Mutant, mutants_of
+from tiny_llm_course.mutation.python import Mutant, helpers_of, mutants_of
 from tiny_llm_course.mutation.unproven import left_out
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import task_at
+from tiny_llm_course.syllabus import file_of, task_at
 
 LIMIT_S = 10.0
 """CPU time of one mutant on one test. On the reference none takes a tenth of it."""
 
 MEMORY_BYTES = 6 * 2**30
+
+MOST_VERDICTS = 4000
+"""That are kept, with the arrays that they are about."""
 
 ONE_IN = 10
 """Of the mutants that are rejected, so many are named."""
@@ -92,12 +95,19 @@ def _end(_signum: int, _frame: FrameType | None) -> None:
 
 
 def _mutants(trials: Sequence[Trial]) -> Iterator[Mutant]:
-    """Yield the mutants of all names that the required tasks of these tests are for."""
+    """Yield the mutants of all names that the required tasks of these tests are for.
+
+    What several names of a file use is changed under the last of them, which has most.
+    """
     tasks = [task_at(one) for one in dict.fromkeys(trial.task for trial in trials)]
     symbols = (one for task in tasks if not task.optional for one in task.symbols)
     day = f"week {tasks[0].address.week}, day {tasks[0].address.day}"
-    for symbol in dict.fromkeys(symbols):
-        yield from mutants_of(symbol, left_out(day, symbol))
+    done: dict[str, frozenset[str]] = {}
+    for symbol in reversed(dict.fromkeys(symbols)):
+        file = file_of(symbol)
+        before = done.get(file, frozenset())
+        yield from mutants_of(symbol, left_out(day, symbol) | before)
+        done[file] = before | helpers_of(symbol)
 
 
 def _own(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:
@@ -142,6 +152,8 @@ def _outcomes(mutant: Mutant, trials: Sequence[Trial]) -> Iterator[Outcome]:
 
 def _named(outcomes: Sequence[Outcome]) -> str:
     """Tell what explains a failure to a learner: a record, a change, a symptom."""
+    if diagnosis.verdict_on.cache_info().currsize > MOST_VERDICTS:
+        diagnosis.verdict_on.cache_clear()
     task = outcomes[0].trial.task
     if diagnosis.explain(outcomes, misconceptions(task)):
         return "record"
