@@ -83,6 +83,12 @@ def test_task_1_cache_holds_long_texts(
     _assert_filled(grade, (1, 2, sum(pieces), 4), pieces, part, mx.float32)
 
 
+@each_part
+def test_task_1_cache_keeps_its_dtype_when_it_grows(grade: Grader, part: Part) -> None:
+    """Room to spare, made in float32, would lift all that stands beside it."""
+    _assert_filled(grade, (1, 2, 40, 4), (1,) * 40, part, mx.float16)
+
+
 @pytest.mark.parametrize("part", ["offset", "length"])
 @pytest.mark.parametrize("pieces", [(4,), (3, 1, 2), (1, 1, 1, 1)], ids=str)
 def test_task_1_cache_counts_its_tokens(
@@ -103,6 +109,14 @@ def test_task_1_cache_hands_back_the_mask(grade: Grader, mask: str | None) -> No
     call = Filling(CACHE, (keys, keys), more, pieces=(2, 2), part="mask")
 
     grade.assert_equal(call, mask)
+
+
+def test_task_1_cache_hands_back_none_where_there_is_no_mask(grade: Grader) -> None:
+    keys = normal(1, 2, 4, 6)
+
+    call = Filling(CACHE, (keys, keys), pieces=(2, 2), part="mask")
+
+    grade.assert_equal(call, None)
 
 
 @each_part
@@ -127,7 +141,7 @@ def test_task_1_what_was_handed_out_does_not_change(grade: Grader, part: Part) -
 
 
 def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
-    """In steps or by doubling: half of the tokens at least must come for free."""
+    """In steps or by doubling: three of four tokens at least must come for free."""
     token = normal(1, 2, 1, 64)
 
     call = CopyCount(CACHE, (token, token))
@@ -135,7 +149,7 @@ def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
     num_copies = grade.run(call)
     names = {"num_copies": num_copies, "num_tokens": call.num_counted}
     grade.assert_that(
-        num_copies <= call.num_counted // 2,
+        num_copies <= call.num_counted // 4,
         call,
         say("week_2_day_1.complaints.copied", **names),
     )
@@ -292,7 +306,10 @@ def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None
 def test_task_3_model_reads_quantised_weights(
     grade: Grader, *, tie_word_embeddings: bool
 ) -> None:
-    sizes = Architecture(intermediate_size=64, tie_word_embeddings=tie_word_embeddings)
+    """Two groups in each row of each of them, or more."""
+    sizes = Architecture(
+        hidden_size=64, intermediate_size=96, tie_word_embeddings=tie_word_embeddings
+    )
     model = mlx_model(sizes, model_weights(sizes, mx.float32))
     nn.quantize(model, group_size=32, bits=4)
 

@@ -6,20 +6,25 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
+from click.testing import CliRunner
 
+from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import normal
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.mutation import outcomes
+from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore, score, work_off
 from tiny_llm_course.mutation.python import mutants_of
+from tiny_llm_course.mutation.unproven import Group, groups
 from tiny_llm_course.mutation.worker import try_all
 from tiny_llm_course.oracle.kept import basics
-from tiny_llm_course.syllabus import Address
+from tiny_llm_course.syllabus import Address, Day, select_days, tasks
 
 Test = Callable[[Grader], None]
 SILU = "basics.silu"
+MLP = "qwen2_week1.Qwen2MLP"
 IN_FLOAT32 = (
     f"{SILU}: return x * mx.sigmoid(x) => return (x * mx.sigmoid(x)).astype(mx.float32)"
 )
@@ -73,6 +78,50 @@ def test_what_is_listed_in_vain_fails_the_proof(tmp_path: Path, listed: str) -> 
 
     assert found.stale == (listed,)
     assert not found.is_proven
+
+
+def test_what_is_left_out_is_not_changed() -> None:
+    whole = {one.name for one in mutants_of(MLP)}
+    part = {one.name for one in mutants_of(MLP, frozenset({"_checked"}))}
+
+    assert part < whole
+    assert not any("weight.shape" in name for name in part)
+
+
+def test_no_two_mutants_have_one_name() -> None:
+    keys = [one.key for one in mutants_of("sampler.make_sampler")]
+
+    assert len(keys) > 100
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("group", groups(), ids=lambda one: f"{one.day} {one.symbol}")
+def test_what_is_listed_has_a_reason(group: Group) -> None:
+    days = {f"week {one.week}, day {one.number}" for one in select_days(None, None)}
+
+    assert group.day in days
+    assert group.symbol in {symbol for task in tasks() for symbol in task.symbols}
+    assert group.reason.endswith(".")
+    assert group.mutants or group.definitions
+
+
+@pytest.mark.parametrize(("survived", "exit_code"), [((), 0), ((IN_FLOAT32,), 1)])
+def test_the_command_fails_where_a_mutant_passes(
+    monkeypatch: pytest.MonkeyPatch, survived: tuple[str, ...], exit_code: int
+) -> None:
+    def proved_without_running(days: list[Day]) -> list[MutantScore]:
+        del days
+        named = {"record": 2, "nothing": 1}
+        return [MutantScore("week 1, day 4", 12, 11, survived=survived, named=named)]
+
+    monkeypatch.setattr(python_proof, "prove", proved_without_running)
+
+    ran = CliRunner().invoke(command, ["--mutants", "--week", "1", "--day", "4"])
+
+    assert ran.exit_code == exit_code
+    assert "mutants rejected   11 of   12" in ran.output
+    assert "of 3 sampled: nothing 1, record 2" in ran.output
+    assert (f"passes every test: {IN_FLOAT32}" in ran.output) == bool(survived)
 
 
 ENDS_AT = """

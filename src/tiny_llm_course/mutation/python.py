@@ -142,7 +142,7 @@ def _num_shared(a: str, b: str) -> int:
 def _places(parent: ast.AST, left_out: set[str] | frozenset[str]) -> Iterator[Slot]:
     """Yield all places that have a promise to keep: errors have none."""
     for field, value in ast.iter_fields(parent):
-        if field == "decorator_list":
+        if field in {"decorator_list", "annotation"}:
             continue
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(node, ast.AST) or _refuses(node):
