@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tiny_llm_course.commands.test_grader import command
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import normal
@@ -142,6 +143,13 @@ for key in ("a", "b", "c"):
 write("all done", "")
 """
 
+HARMS = """
+import json, sys
+
+last = {"key": "all done", "test": "test_of_softmax"}
+open(sys.argv[1], "w").write(json.dumps(last))
+"""
+
 
 @pytest.mark.parametrize("end", ["os.abort()", "time.sleep(60)"])
 def test_a_mutant_that_ends_or_hangs_the_process_is_left_behind(
@@ -157,3 +165,16 @@ def test_a_mutant_that_ends_or_hangs_the_process_is_left_behind(
         ("b", outcomes.ENDED),
         ("c", outcomes.REJECTED),
     ]
+
+
+@pytest.mark.parametrize(
+    ("program", "says"), [(HARMS, "test_of_softmax"), ("print('no')", "no")]
+)
+def test_there_is_no_proof_without_a_reference_that_passes(
+    tmp_path: Path, program: str, says: str
+) -> None:
+    """Nor where a mutant has written into an array that other tests use."""
+    path = tmp_path / "mutants.jsonl"
+
+    with pytest.raises(CourseError, match=says):
+        work_off([sys.executable, "-S", "-c", program, str(path)], path)

@@ -10,7 +10,7 @@ ENDED = "ended"
 """It ended the process, or did not come back: rejected, too."""
 SURVIVED = "survived"
 ALL_DONE = "all done"
-"""Stands for a mutant in the last line."""
+"""Stands for the reference, tried last: no mutant may have harmed the tests."""
 
 
 @dataclass(frozen=True)

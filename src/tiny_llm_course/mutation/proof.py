@@ -99,18 +99,25 @@ def work_off(
         command: Tries those that are not in a file yet, and writes there.
         path: The file.
         silence_limit_s: How long one mutant may take.
+
+    Raises:
+        CourseError: The reference does not pass, before all mutants or after them.
     """
     path.touch()
-    tried: list[Tried] = []
-    while not any(one.key == outcomes.ALL_DONE for one in tried):
+    tried: dict[str, Tried] = {}
+    while outcomes.ALL_DONE not in tried:
         said = _run(command, path, silence_limit_s)
-        num_before, tried = len(tried), outcomes.read(path)
+        num_before = len(tried)
+        tried = {one.key: one for one in outcomes.read(path)}
         if len(tried) == num_before:
             raise CourseError(f"the reference does not pass: {said}")
-        for one in tried:
-            if one.status == outcomes.RUNNING:
-                outcomes.append(path, replace(one, status=outcomes.ENDED))
-    return [one for one in outcomes.read(path) if one.key != outcomes.ALL_DONE]
+        for key, one in tried.items():
+            if one.status == outcomes.RUNNING and key != outcomes.ALL_DONE:
+                tried[key] = replace(one, status=outcomes.ENDED)
+                outcomes.append(path, tried[key])
+    if harmed := tried.pop(outcomes.ALL_DONE).test:
+        raise CourseError(f"a mutant has changed what other tests use: {harmed}")
+    return list(tried.values())
 
 
 def _run(command: Sequence[str], path: Path, silence_limit_s: float) -> str:
