@@ -211,7 +211,7 @@ def test_task_3_agrees_with_torch(grade: Grader, sizes: Sizes, dtype: mx.Dtype) 
 
 @each_ramp
 def test_task_3_holds_where_the_largest_score_changes(grade: Grader, ramp: str) -> None:
-    _assert_attends(grade, SPLIT, _ramp(Sizes(S=1300), ramp), scale=1.0)
+    _assert_attends(grade, SPLIT, _ramp(Sizes(S=1536), ramp), scale=1.0)
 
 
 @pytest.mark.parametrize(
