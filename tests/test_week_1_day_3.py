@@ -57,6 +57,19 @@ def test_task_1_uses_the_scale_it_is_given(
     grade.assert_close(call, expected, dtype)
 
 
+@pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
+def test_task_1_adds_one_mask_whatever_the_batch(
+    grade: Grader, batch: tuple[int, ...]
+) -> None:
+    query, key, value = _heads(batch, 4, 2)
+    mask = normal(3, 5, scale=2, name="mask")
+
+    call = Call(GROUPED, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
 def test_task_1_takes_more_queries_than_keys(grade: Grader) -> None:
     """Without a mask nothing says where a query stands."""
     query, key, value = _heads((2,), 4, 2, num_queries=7)
@@ -163,6 +176,16 @@ def test_task_3_has_a_base_of_a_million_when_none_is_given(grade: Grader) -> Non
     x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
 
     call = Call(ATTENTION, (x, None), build=(32, 4, 2, *weights.values(), 64))
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
+
+
+def test_task_3_needs_neither_mask_nor_number_of_positions(grade: Grader) -> None:
+    """Heads of 2 channels, so that a slow table of 32,768 positions is small."""
+    sizes = Architecture(hidden_size=8)
+    x, weights = normal(1, 5, 8), attention_weights(sizes, mx.float32)
+
+    call = Call(ATTENTION, (x,), build=(8, 4, 2, *weights.values()))
 
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 

@@ -92,6 +92,18 @@ def test_task_1_block_has_a_base_of_a_million_when_none_is_given(
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
 
 
+def test_task_1_block_needs_neither_mask_nor_number_of_positions(
+    grade: Grader,
+) -> None:
+    """Heads of 2 channels, so that a slow table of 32,768 positions is small."""
+    sizes = Architecture(hidden_size=8)
+    x, weights = normal(1, 5, 8), block_weights(sizes, mx.float32)
+
+    call = Call(BLOCK, (x,), build=(4, 2, 8, 48, 1e-6, *weights.values()))
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
 def test_task_1_block_agrees_with_the_weights_of_a_trained_model(
     grade: Grader,
 ) -> None:

@@ -53,13 +53,14 @@ def test_task_1_prints_the_text_once(grade: Grader) -> None:
 
 
 def test_task_1_prints_while_it_generates(grade: Grader) -> None:
-    """Whoever reads along should not wait for the end."""
-    screen = io.StringIO()
+    """Whoever reads along should not wait for the end, nor for the end of a line."""
+    seen = io.BytesIO()
+    screen = io.TextIOWrapper(seen, encoding="utf-8")
     printed_before: list[str] = []
 
     class WatchedModel(ScriptedModel):
         def __call__(self, inputs: mx.array) -> mx.array:
-            printed_before.append(screen.getvalue())
+            printed_before.append(seen.getvalue().decode())
             return super().__call__(inputs)
 
     model = WatchedModel("Once", " upon a time")

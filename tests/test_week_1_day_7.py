@@ -3,9 +3,11 @@
 The chapter: book/en/week-1-day-7-sampling.md
 """
 
+import mlx.core as mx
 import numpy as np
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.oracle.kept import sampler
@@ -62,6 +64,19 @@ def test_task_1_temperature_0_takes_the_likeliest(
     grade: Grader, rows: list[list[float]]
 ) -> None:
     _assert_draws(grade, rows, temp=0, kept=[{1}, {2}][: len(rows)])
+
+
+@pytest.mark.parametrize("temp", [0, 1.0])
+def test_task_1_gives_integers(grade: Grader, temp: float) -> None:
+    """They are looked up in the table of embeddings next."""
+    call = _call([SHUFFLED], temp=temp, top_p=None, top_k=None, times=1)
+
+    output = grade.run(call)
+
+    # Through a list, which right ways may return, too.
+    ids = np.array(output.tolist() if isinstance(output, mx.array) else output)
+    complaint = say("week_1_day_7.complaints.no_integers", got=ids.ravel()[:1].tolist())
+    grade.assert_that(ids.dtype.kind in "iu", call, complaint)
 
 
 def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:

@@ -84,6 +84,12 @@ def test_task_1_cache_holds_long_texts(
     _assert_filled(grade, (1, 2, sum(pieces), 4), pieces, part, mx.float32)
 
 
+@each_part
+def test_task_1_cache_keeps_its_dtype_when_it_grows(grade: Grader, part: Part) -> None:
+    """Room to spare, made in float32, would lift all that stands beside it."""
+    _assert_filled(grade, (1, 2, 40, 4), (1,) * 40, part, mx.float16)
+
+
 @pytest.mark.parametrize("part", ["offset", "length"])
 @pytest.mark.parametrize("pieces", [(4,), (3, 1, 2), (1, 1, 1, 1)], ids=str)
 def test_task_1_cache_counts_its_tokens(
@@ -104,6 +110,14 @@ def test_task_1_cache_hands_back_the_mask(grade: Grader, mask: str | None) -> No
     call = Filling(CACHE, (keys, keys), more, pieces=(2, 2), part="mask")
 
     grade.assert_equal(call, mask)
+
+
+def test_task_1_cache_hands_back_none_where_there_is_no_mask(grade: Grader) -> None:
+    keys = normal(1, 2, 4, 6)
+
+    call = Filling(CACHE, (keys, keys), pieces=(2, 2), part="mask")
+
+    grade.assert_equal(call, None)
 
 
 @each_part
@@ -128,7 +142,7 @@ def test_task_1_what_was_handed_out_does_not_change(grade: Grader, part: Part) -
 
 
 def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
-    """In steps or by doubling: half of the tokens at least must come for free."""
+    """In steps or by doubling: three of four tokens at least must come for free."""
     token = normal(1, 2, 1, 64)
 
     call = CopyCount(CACHE, (token, token))
@@ -136,7 +150,7 @@ def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
     num_copies = grade.run(call)
     names = {"num_copies": num_copies, "num_tokens": call.num_counted}
     grade.assert_that(
-        num_copies <= call.num_counted // 2,
+        num_copies <= call.num_counted // 4,
         call,
         say("week_2_day_1.complaints.copied", **names),
     )
@@ -178,6 +192,16 @@ def test_task_2_attention_without_a_mask_sees_everything(
     x = normal(2, 5, sizes.hidden_size)
 
     call = _attention_call(x, weights, sizes, (5,), *mask)
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
+
+
+def test_task_2_attention_knows_what_it_is_not_told(grade: Grader) -> None:
+    """No mask, a base of a million, and room for more positions than there are."""
+    sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
+    x, weights = normal(1, 9, 16), attention_weights(sizes, mx.float32)
+
+    call = InPieces(ATTENTION, (x,), build=(16, 4, 2, *weights.values()), pieces=(9,))
 
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 
@@ -312,6 +336,17 @@ def test_task_2_block_without_a_mask_sees_everything(
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
 
 
+def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
+    """As the attention does."""
+    sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
+    x, weights = normal(1, 9, 16), block_weights(sizes, mx.float32)
+
+    build = (4, 2, 16, 48, 1e-6, *weights.values())
+    call = InPieces(BLOCK, (x,), build=build, pieces=(9,))
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
 def test_task_2_block_knows_its_arguments_by_name(grade: Grader) -> None:
     """And has a base of a million when none is given."""
     sizes = Architecture(rms_norm_eps=0.5, rope_theta=1000000.0)
@@ -377,7 +412,10 @@ def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None
 def test_task_3_model_reads_quantised_weights(
     grade: Grader, *, tie_word_embeddings: bool
 ) -> None:
-    sizes = Architecture(intermediate_size=64, tie_word_embeddings=tie_word_embeddings)
+    """Two groups in each row of each of them, or more."""
+    sizes = Architecture(
+        hidden_size=64, intermediate_size=96, tie_word_embeddings=tie_word_embeddings
+    )
     model = mlx_model(sizes, model_weights(sizes, mx.float32))
     nn.quantize(model, group_size=32, bits=4)
 
@@ -480,14 +518,16 @@ def test_task_4_prints_the_text_once(grade: Grader) -> None:
 
 
 def test_task_4_prints_while_it_generates(grade: Grader) -> None:
-    screen = io.StringIO()
+    """Not at the end of a line, but at once."""
+    seen = io.BytesIO()
+    screen = io.TextIOWrapper(seen, encoding="utf-8")
     printed_before: list[str] = []
 
     class WatchedModel(ScriptedCachedModel):
         def __call__(
             self, inputs: mx.array, offset: int, cache: Sequence[object]
         ) -> mx.array:
-            printed_before.append(screen.getvalue())
+            printed_before.append(seen.getvalue().decode())
             return super().__call__(inputs, offset, cache)
 
     model = WatchedModel("Once", " upon a time")

@@ -82,6 +82,16 @@ def test_task_1_long_rows(
 
 
 @each_float_rung
+def test_task_1_has_more_outputs_than_inputs(grade: Grader, rung: str) -> None:
+    stored = quantised(weight(150, 64), 64, 4)
+    x = normal(3, 64)
+
+    call = _product(grade, rung, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
+@each_float_rung
 @each_scale
 def test_task_1_scales_may_be_stored_in_half_precision(
     grade: Grader, scales: mx.Dtype, rung: str
@@ -183,6 +193,15 @@ def test_task_3_long_rows(
 ) -> None:
     stored = _stored(19, length, group_size, bits)
     x = _whole_steps(14, length, group_size)
+
+    call = _product(grade, INT8, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+
+
+def test_task_3_has_more_outputs_than_inputs(grade: Grader) -> None:
+    stored = _stored(150, 64, 64, 4)
+    x = _whole_steps(3, 64, 64)
 
     call = _product(grade, INT8, x, stored)
 

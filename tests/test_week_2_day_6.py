@@ -50,6 +50,7 @@ RAMPS = {
     "scores far above zero": (200.0, 210.0),
     "scores far below zero": (-200.0, -210.0),
     "scores that fall from far above": (300.0, -300.0),
+    "scores that rise from far below": (-300.0, 300.0),
 }
 """What the scores of the first and of the last key are, without the random part."""
 
@@ -65,7 +66,7 @@ each_ramp = pytest.mark.parametrize("ramp", RAMPS)
 FEW = [
     Sizes(H_q=1, H=1, S=1, D=4),
     Sizes(B=2, H_q=6, H=2, L=3, D=5),
-    Sizes(H_q=3, H=3, L=5, S=9),
+    Sizes(B=2, H_q=3, H=3, L=5, S=9),
     Sizes(H_q=8, H=1, S=40, D=64),
 ]
 MANY = [
@@ -75,12 +76,14 @@ MANY = [
     Sizes(L=33, S=200, D=80),
     Sizes(B=2, H_q=6, L=5, S=64, D=3),
     Sizes(H_q=3, H=1, L=65, S=129, D=7),
+    Sizes(H_q=6, L=13, S=70),
 ]
 LONG = [
     *FEW,
     Sizes(H_q=14, S=600, D=64),
     Sizes(B=2, S=257),
     Sizes(H_q=6, L=2, S=1100, D=5),
+    Sizes(H_q=6, L=13, S=70),
 ]
 
 
@@ -122,6 +125,10 @@ def test_task_1_begins_with_keys_that_are_forbidden(grade: Grader) -> None:
     _assert_attends(grade, ONLINE, _heads(Sizes(L=3, S=9)), mask=mask)
 
 
+def test_task_1_has_no_answer_where_no_key_may_be_seen(grade: Grader) -> None:
+    _assert_has_no_answer(grade, ONLINE, num_keys=9)
+
+
 @each_layout
 def test_task_1_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> None:
     heads = _laid_out(_heads(Sizes(B=2, L=3, S=40)), layout)
@@ -141,7 +148,8 @@ def test_task_2_holds_where_the_largest_score_changes(grade: Grader, ramp: str) 
 
 
 @pytest.mark.parametrize(
-    ("num_queries", "num_keys"), [(70, 70), (5, 133), (40, 300), (129, 129), (1, 65)]
+    ("num_queries", "num_keys"),
+    [(70, 70), (5, 133), (40, 300), (40, 80), (129, 129), (1, 65)],
 )
 def test_task_2_last_query_sees_all_keys(
     grade: Grader, num_queries: int, num_keys: int
@@ -169,6 +177,20 @@ def test_task_2_survives_whole_tiles_that_are_forbidden(
     _assert_attends(grade, TILED, _heads(Sizes(L=3, S=300)), mask=mask)
 
 
+def test_task_2_has_no_answer_where_no_key_may_be_seen(grade: Grader) -> None:
+    _assert_has_no_answer(grade, TILED, num_keys=200)
+
+
+def test_task_2_forbids_other_keys_to_each_query(grade: Grader) -> None:
+    """The first keys to one, the last ones to another."""
+    _assert_attends(
+        grade,
+        TILED,
+        _heads(Sizes(H_q=6, L=13, S=200)),
+        mask=_forbidden_to_each(13, 200),
+    )
+
+
 @each_layout
 def test_task_2_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> None:
     heads = _laid_out(_heads(Sizes(B=2, L=4, S=100)), layout)
@@ -189,10 +211,12 @@ def test_task_3_agrees_with_torch(grade: Grader, sizes: Sizes, dtype: mx.Dtype) 
 
 @each_ramp
 def test_task_3_holds_where_the_largest_score_changes(grade: Grader, ramp: str) -> None:
-    _assert_attends(grade, SPLIT, _ramp(Sizes(S=1300), ramp), scale=1.0)
+    _assert_attends(grade, SPLIT, _ramp(Sizes(S=1536), ramp), scale=1.0)
 
 
-@pytest.mark.parametrize(("num_queries", "num_keys"), [(3, 600), (2, 257), (5, 5)])
+@pytest.mark.parametrize(
+    ("num_queries", "num_keys"), [(3, 600), (2, 257), (10, 70), (5, 5)]
+)
 def test_task_3_last_query_sees_all_keys(
     grade: Grader, num_queries: int, num_keys: int
 ) -> None:
@@ -214,6 +238,20 @@ def test_task_3_survives_whole_pieces_that_are_forbidden(
     mask = _forbidden(1200, first, last)
 
     _assert_attends(grade, SPLIT, _heads(Sizes(S=1200)), mask=mask)
+
+
+def test_task_3_has_no_answer_where_no_key_may_be_seen(grade: Grader) -> None:
+    _assert_has_no_answer(grade, SPLIT, num_keys=700)
+
+
+def test_task_3_forbids_other_keys_to_each_query(grade: Grader) -> None:
+    """The first keys to one, the last ones to another."""
+    _assert_attends(
+        grade,
+        SPLIT,
+        _heads(Sizes(H_q=6, L=13, S=700)),
+        mask=_forbidden_to_each(13, 700),
+    )
 
 
 @each_layout
@@ -378,6 +416,14 @@ def _forbidden(num_keys: int, first: int, last: int) -> mx.array:
     return mask
 
 
+def _forbidden_to_each(num_queries: int, num_keys: int) -> mx.array:
+    """Forbid some keys to the first query, and all others to the last."""
+    mask = mx.zeros((num_queries, num_keys))
+    mask[0, : num_keys // 2] = -mx.inf
+    mask[-1, num_keys // 2 :] = -mx.inf
+    return mask
+
+
 def _in_cache(heads: Heads) -> Heads:
     """Let keys and values be parts of arrays with room for more."""
     query, key, value = heads
@@ -423,6 +469,20 @@ def _assert_attends(
 
     expected = attention.attention(*heads, scale, _added(mask, heads))
     grade.assert_close(call, expected, heads[0].dtype)
+
+
+def _assert_has_no_answer(grade: Grader, symbol: str, num_keys: int) -> None:
+    """Fail unless a query gets NaN that may look at no key, and the next does not."""
+    heads = _heads(Sizes(L=2, S=num_keys))
+    mask = mx.zeros((2, num_keys))
+    mask[0] = -mx.inf
+
+    call = Call(symbol, (*heads, 0.3, mask))
+
+    is_nan = mx.isnan(grade.run(call))
+    complaint = say("week_2_day_6.complaints.no_key")
+    grade.assert_that(bool(mx.all(is_nan[:, :, 0])), call, complaint)
+    grade.assert_that(not mx.any(is_nan[:, :, 1]), call, complaint)
 
 
 def _assert_attends_each_time(grade: Grader, symbol: str, heads: Heads) -> None:

@@ -46,9 +46,10 @@ IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
 each_shape = pytest.mark.parametrize(
     "shape",
-    [(8,), (1,), (3, 7), (3, 17), (2, 4, 1), (5, 64), (2, 1, 3, 33), (2, 896)],
+    [(8,), (1,), (3, 7), (3, 17), (2, 4, 1), (5, 64), (2, 1, 3, 33), (2, 63), (2, 896)],
     ids=str,
 )
+"""Lengths that fill registers, lengths that leave a rest, and one that lacks one."""
 
 
 def _cut(pieces: tuple[int, ...]) -> str:
@@ -212,6 +213,14 @@ def test_task_2_starts_at_the_offset(
     grade: Grader, offset: int, dtype: mx.Dtype
 ) -> None:
     _assert_rotates(grade, normal(2, 4, 3, 8, dtype=dtype), offset)
+
+
+def test_task_2_fills_the_last_row_that_is_asked_for(grade: Grader) -> None:
+    """Watched, a table of 1024 rows is filled in parts, the first up to row 340.
+
+    The base is one that no other test has asked for a longer table of.
+    """
+    _assert_rotates(grade, normal(1, 4, 2, 8), 339, 20000.0)
 
 
 @pytest.mark.parametrize("base", [100.0, 500.5, 1000000.0])

@@ -1,5 +1,6 @@
 """`pdm run test-grader`: prove that the tests tell right from wrong."""
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -12,20 +13,30 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading import session
 from tiny_llm_course.grading.proof import Score, read_scores
+from tiny_llm_course.mutation import kernels as kernel_proof
+from tiny_llm_course.mutation import proof as python_proof
+from tiny_llm_course.mutation.proof import MutantScore
 from tiny_llm_course.syllabus import Day, select_days
 
 
 @click.command("test-grader", cls=CourseCommand)
 @click.option("--week", type=int, help="Only this week.")
 @click.option("--day", type=int, help="Only this day of the week.")
-def command(week: int | None, day: int | None) -> int:
+@click.option("--mutants", is_flag=True, help="Change our solutions by machine.")
+def command(week: int | None, day: int | None, *, mutants: bool) -> int:
     """Run the tests on every known mistake and on every known right way.
 
     Each mistake has to fail the tests of its task and get its own explanation, and
     each right way has to pass them. A mistake may fail no other task of its day, except
     those that build on its own.
+
+    With --mutants no mistake need be known: our solutions are changed at one place
+    after the other, and each of these mutants has to fail, unless it is listed among
+    those that keep every promise. This takes minutes for each day.
     """
     days = select_days(week, day)
+    if mutants:
+        return _prove_by_mutants(days)
     scores = _measure(days)
     for one in days:
         own = [
@@ -36,6 +47,19 @@ def command(week: int | None, day: int | None) -> int:
     for score in scores:
         _print_misses(score)
     return int(not all(score.is_proven for score in scores))
+
+
+def _prove_by_mutants(days: list[Day]) -> int:
+    """Print what comes of the mutants of each day, and what should not be."""
+    is_proven = True
+    for one in itertools.chain(python_proof.prove(days), kernel_proof.prove(days)):
+        click.echo(_line_of_mutants(one))
+        for key in one.survived:
+            click.echo(f"  passes every test: {key}")
+        for key in one.stale:
+            click.echo(f"  is listed, and does not pass: {key}")
+        is_proven &= one.is_proven
+    return int(not is_proven)
 
 
 def _measure(days: list[Day]) -> list[Score]:
@@ -72,6 +96,17 @@ def _line(title: str, scores: list[Score]) -> str:
         f"{title:14}  mistakes rejected {rejected:3} of {num_wrong:3}, "
         f"named {named:3} of {num_wrong:3};  "
         f"right ways accepted {accepted:3} of {num_right:3}"
+    )
+
+
+def _line_of_mutants(one: MutantScore) -> str:
+    """Write how many mutants are rejected, and what explains a sample of these."""
+    num_sampled = sum(one.named.values())
+    shares = ", ".join(f"{kind} {n}" for kind, n in sorted(one.named.items()))
+    return (
+        f"{one.day:14}  mutants rejected {one.num_rejected:4} of {one.num_mutants:4}, "
+        f"equivalent {len(one.equivalent):3}, survived {len(one.survived):3};  "
+        f"of {num_sampled} sampled: {shares}"
     )
 
 

@@ -87,7 +87,7 @@ def _definitions(path: Path) -> dict[str, Definition]:
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
+            node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
     found = (one for one in tree.body if isinstance(one, Definition))
     return {one.name: one for one in found}
 

@@ -110,6 +110,13 @@ def as_bytes(text: str | bytes) -> bytes:
     return text.encode() if isinstance(text, str) else text
 
 
+def _check_ids(inputs: mx.array) -> None:
+    """Raise what a look-up in a table of embeddings would, of other than integers."""
+    if not mx.issubdtype(inputs.dtype, mx.integer):
+        dtype = str(inputs.dtype).removeprefix("mlx.core.")
+        raise ValueError(say("week_1_day_6.complaints.no_ids", dtype=dtype))
+
+
 class ScriptedModel:
     """Say a given text, byte by byte, to whoever asks it right.
 
@@ -136,6 +143,7 @@ class ScriptedModel:
 
     def __call__(self, inputs: mx.array) -> mx.array:
         """Return logits B x L x V for token ids B x L."""
+        _check_ids(inputs)
         if inputs.ndim != 2:
             raise ValueError(
                 say("week_1_day_6.complaints.no_batch", shape=inputs.shape)
@@ -191,6 +199,7 @@ class ScriptedCachedModel:
 
     def __call__(self, inputs: mx.array, offset: int, cache: Sequence[Any]) -> mx.array:
         """Return logits B x L x V for the new token ids B x L."""
+        _check_ids(inputs)
         if inputs.ndim != 2:
             raise ValueError(say(f"{_CACHED}.no_batch", shape=inputs.shape))
         if len(cache) != self.num_hidden_layers:

@@ -1,0 +1,233 @@
+"""Runs the tests of a day on mutants of its kernels in C++: all compiled at once."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension.building import build
+from tiny_llm_course.extension.preparing import prepare
+from tiny_llm_course.extension.programs import COMPILER
+from tiny_llm_course.extension.sanitizing import FOLDER as PROGRAMS
+from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.mutation import outcomes
+from tiny_llm_course.mutation.cpp import SUPPORT, Header
+from tiny_llm_course.mutation.kernel_worker import NOT_SEEN
+from tiny_llm_course.mutation.outcomes import Tried
+from tiny_llm_course.mutation.proof import MutantScore, score
+from tiny_llm_course.places import REFERENCE, ROOT
+from tiny_llm_course.syllabus import Day
+
+EQUIVALENT = Path(__file__).with_name("equivalent_cpp.toml")
+WORKER = "tiny_llm_course.mutation.kernel_worker"
+SCRATCH = ROOT / ".cache" / "mutants"
+HEADERS = {
+    4: ("matvec.h", "int8.h", "matvec_int8.h", "matvec_avx512.h"),
+    5: ("matmul.h", "matmul_int8.h", "matmul_packing.h", "matmul_tiles.h"),
+    6: ("attention.h",),
+    7: ("fused.h",),
+}
+"""What is written on which day of Week 2, with the files that are all answer.
+
+Two are left out, for processors with AVX-VNNI, and with NEON. Of the others, nothing
+that is for AVX-512 has mutants on a processor without it.
+"""
+
+STORE = """#include "kernels/mutants.h"
+int tiny_llm_chosen_mutant = 0;
+signed char tiny_llm_seen_mutants[{size}];
+"""
+_PLACE = re.compile(r"^\S*/([\w.]+):(\d+):(\d+): +(error|required from)", re.MULTILINE)
+
+
+def prove(days: Sequence[Day]) -> Iterator[MutantScore]:
+    """Run the tests of each day on all mutants of what it asks for in C++.
+
+    Raises:
+        CourseError: The reference does not pass, or there is no compiler.
+    """
+    own = [day for day in days if day.week == 2 and day.number in HEADERS]
+    if not own:
+        return
+    folder, headers = solution(own)
+    prepare(own, REFERENCE.name)  # known mistakes take its place
+    for day in own:
+        name = f"week {day.week}, day {day.number}"
+        of_day = [headers[one].mutants for one in HEADERS[day.number]]
+        keys = {one.number: one.key for mutants in of_day for one in mutants}
+        yield score(name, tried(day, folder, keys), equivalent(HEADERS[day.number]))
+
+
+def equivalent(files: Collection[str]) -> set[str]:
+    """Return the keys of the mutants of some headers that keep every promise."""
+    groups = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))["groups"]
+    listed = (key for group in groups for key in group["mutants"])
+    return {key for key in listed if key.partition(":")[0] in files}
+
+
+def tried(day: Day, folder: Path, keys: dict[int, str]) -> list[Tried]:
+    """Run mutants with the instructions of this processor, then with those of any.
+
+    Args:
+        day: Whose tests they have to fail.
+        folder: The solution that has them.
+        keys: By number.
+
+    Returns:
+        What came of each. Of those that no test comes to, there is nothing.
+    """
+    known: dict[int, Tried] = {}
+    for settings in ({}, {"TINY_LLM_INSTRUCTIONS": "portable"}):
+        left = [one for one in keys if one not in known or _passes(known[one])]
+        if not left:
+            break
+        found = {int(one.key): one for one in _work(day, folder, left, settings)}
+        known |= {
+            number: one for number, one in found.items() if one.status != NOT_SEEN
+        }
+    return [replace(one, key=keys[number]) for number, one in known.items()]
+
+
+def _passes(one: Tried) -> bool:
+    """Tell whether a mutant has not been rejected."""
+    return one.status == outcomes.SURVIVED
+
+
+def _work(
+    day: Day, folder: Path, numbers: Sequence[int], settings: dict[str, str]
+) -> list[Tried]:
+    """Have a process run mutants on the tests of a day."""
+    with tempfile.NamedTemporaryFile() as file:
+        ran = subprocess.run(
+            [sys.executable, "-m", WORKER, str(folder), str(day.number), file.name],
+            input=json.dumps(numbers),
+            capture_output=True,
+            env=os.environ | {"PYTHONHASHSEED": "0"} | settings,
+            text=True,
+            check=False,
+        )
+        if ran.returncode:
+            raise CourseError(f"no mutant runs: {ran.stderr[-500:]}")
+        return outcomes.read(Path(file.name))
+
+
+def solution(days: Sequence[Day]) -> tuple[Path, dict[str, Header]]:
+    """Make a solution whose kernels have the mutants of some days in them.
+
+    Returns:
+        Its folder, and the headers with mutants by name.
+    """
+    headers = headers_of(days)
+    folder = SCRATCH / "solution"
+    shutil.copytree(
+        REFERENCE,
+        folder,
+        ignore=shutil.ignore_patterns("_kernels*", "__pycache__"),
+        dirs_exist_ok=True,
+    )
+    kernels = folder / "extensions"
+    _write(kernels, headers)
+    while offsets := _complaints(kernels, headers):
+        for name, places in offsets.items():
+            headers[name].drop(places)
+        _write(kernels, headers)
+    built = build(folder)
+    if built.problem:
+        raise CourseError(f"the mutants do not compile: {built.problem[:2000]}")
+    return folder, headers
+
+
+def headers_of(days: Sequence[Day]) -> dict[str, Header]:
+    """Return the headers of some days by name, their mutants numbered through."""
+    answers: dict[str, set[str]] = {}
+    for day in days:
+        for kernel in (one for task in day.tasks for one in task.kernels):
+            file, _, function = kernel.partition(":")
+            answers.setdefault(file, set()).add(function)
+    names = [name for day in days for name in HEADERS.get(day.number, ())]
+    headers, number = dict[str, Header](), 1
+    for name in names:
+        text = (_sources() / "kernels" / name).read_text(encoding="utf-8")
+        headers[name] = Header(name, text, answers.get(name, set()), number)
+        number += len(headers[name].mutants)
+    return headers
+
+
+def _sources() -> Path:
+    """Return the folder with the kernels of the reference."""
+    found = sources_of(REFERENCE)
+    assert found is not None
+    return found
+
+
+def _write(folder: Path, headers: dict[str, Header]) -> None:
+    """Write the sources anew where they differ, with the headers changed.
+
+    The kernels of a whole layer are left out: it is not written by learners. They are
+    compiled with less optimisation, as most of the time goes into that.
+    """
+    texts = {
+        path.relative_to(_sources()).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(_sources().rglob("*"))
+        if path.suffix in {".h", ".cpp", ".txt"} and "build" not in path.parts
+    }
+    for name in ("glue/layer.cpp", "glue/layer.h", "kernels/layer.h"):
+        del texts[name]
+    numbers = (each.number for one in headers.values() for each in one.mutants)
+    texts |= {f"kernels/{name}": one.text() for name, one in headers.items()}
+    texts["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")
+    texts["glue/mutants.cpp"] = STORE.format(size=max(numbers) + 1)
+    of_layer = r"^.*(layer\.h|bind_layer|glue/layer\.cpp).*\n"
+    bindings, lists = texts["bindings.cpp"], texts["CMakeLists.txt"]
+    texts["bindings.cpp"] = re.sub(of_layer, "", bindings, flags=re.MULTILINE)
+    lists = lists.replace("glue/layer.cpp glue/matmul.cpp", "glue/matmul.cpp")
+    options = "-O1 -w -ffp-contract=fast"
+    texts["CMakeLists.txt"] = re.sub(r"-O3(.|\n)*?-Wshadow", options, lists)
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _complaints(folder: Path, headers: dict[str, Header]) -> dict[str, list[int]]:
+    """Return where in which header the compiler finds what makes no program."""
+    found: dict[str, list[int]] = {}
+    for program in ("matvec", "matmul", "attention", "fused"):
+        options = ["-std=c++20", "-fsyntax-only", "-w", f"-I{folder}", f"-I{PROGRAMS}"]
+        ran = subprocess.run(
+            [str(COMPILER), *options, str(PROGRAMS / f"{program}.cpp")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for name, line, column in _errors(ran.stderr, headers):
+            lines = headers[name].text().split("\n")
+            offset = sum(len(one) + 1 for one in lines[: line - 1])
+            found.setdefault(name, []).append(offset + column - 1)
+        if ran.returncode and not found:
+            raise CourseError(ran.stderr[:2000])
+    return found
+
+
+def _errors(said: str, headers: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield header, line and column of each error of a compiler.
+
+    Of one in a template of somebody else, it is the place that uses the template.
+    """
+    used: list[tuple[str, int, int]] = []
+    for name, line, column, kind in _PLACE.findall(said):
+        place = (name, int(line), int(column))
+        if name in headers:
+            used.append(place)
+        if kind == "error" and used:
+            yield place if name in headers else used[0]
+            used = []

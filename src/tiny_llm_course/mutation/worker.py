@@ -1,0 +1,161 @@
+"""A plugin of pytest: when the reference has passed, it runs mutants on its tests.
+
+What comes of each is written down line by line, since a mutant may end the process.
+"""
+
+import resource
+import signal
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from tiny_llm_course.grading import diagnosis
+from tiny_llm_course.grading.composing import compose
+from tiny_llm_course.grading.diagnosis import Outcome
+from tiny_llm_course.grading.plugin import OUTCOMES
+from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.mutation.outcomes import (
+    ALL_DONE,
+    REJECTED,
+    RUNNING,
+    SURVIVED,
+    Tried,
+    append,
+    read,
+)
+from tiny_llm_course.mutation.python import Mutant, helpers_of, mutants_of
+from tiny_llm_course.mutation.unproven import left_out
+from tiny_llm_course.solution import load_solution
+from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.syllabus import file_of, task_at
+
+LIMIT_S = 10.0
+"""CPU time of one mutant on one test. On the reference none takes a tenth of it."""
+
+MEMORY_BYTES = 6 * 2**30
+
+MOST_VERDICTS = 4000
+"""That are kept, with the arrays that they are about."""
+
+ONE_IN = 10
+"""Of the mutants that are rejected, so many are named."""
+
+
+class TooLongError(BaseException):
+    """A mutant does not come back. No `except Exception` of a test takes it."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--mutants`."""
+    parser.addoption("--mutants", type=Path, help="write what comes of each here")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Run all mutants that no earlier process has run."""
+    from jaxtyping import config
+
+    path = session.config.getoption("--mutants")
+    assert isinstance(path, Path)
+    outcomes = session.config.stash[OUTCOMES]
+    if session.testsfailed or not outcomes:
+        return
+    config.update("jaxtyping_disable", True)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
+    trials = [one.trial for of_task in outcomes.values() for one in of_task]
+    try_all(_mutants(trials), trials, path)
+
+
+def try_all(mutants: Iterable[Mutant], trials: Sequence[Trial], path: Path) -> None:
+    """Run mutants on the tests of their tasks, and write down what comes of them.
+
+    Args:
+        mutants: Those that the file knows are left alone.
+        trials: All tests of the day.
+        path: The file.
+    """
+    known = {one.key for one in read(path)}
+    for mutant in mutants:
+        if mutant.key not in known:
+            _try(mutant, _own(mutant, trials), path)
+    reference = load_solution("ref")
+    broken = (one.test for one in trials if one.run(reference))
+    append(path, Tried(ALL_DONE, test=next(broken, "")))
+
+
+def _end(_signum: int, _frame: FrameType | None) -> None:
+    """Leave a mutant alone that takes too long."""
+    raise TooLongError
+
+
+def _mutants(trials: Sequence[Trial]) -> Iterator[Mutant]:
+    """Yield the mutants of all names that the required tasks of these tests are for.
+
+    What several names of a file use is changed under the last of them, which has most.
+    """
+    tasks = [task_at(one) for one in dict.fromkeys(trial.task for trial in trials)]
+    symbols = (one for task in tasks if not task.optional for one in task.symbols)
+    day = f"week {tasks[0].address.week}, day {tasks[0].address.day}"
+    done: dict[str, frozenset[str]] = {}
+    for symbol in reversed(dict.fromkeys(symbols)):
+        file = file_of(symbol)
+        before = done.get(file, frozenset())
+        yield from mutants_of(symbol, left_out(day, symbol) | before)
+        done[file] = before | helpers_of(symbol)
+
+
+def _own(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:
+    """Return the tests of required tasks that use the name which a mutant replaces."""
+    return [
+        one
+        for one in trials
+        if mutant.symbol in one.symbols and not task_at(one.task).optional
+    ]
+
+
+def _try(mutant: Mutant, trials: Sequence[Trial], path: Path) -> None:
+    """Write down whether any test rejects a mutant and, of some, how it is named."""
+    tried = Tried(mutant.key, RUNNING)
+    append(path, tried)
+    rejection = next((one for one in _outcomes(mutant, trials) if one.verdict), None)
+    if rejection is None:
+        append(path, replace(tried, status=SURVIVED))
+        return
+    tried = replace(tried, status=REJECTED, test=rejection.trial.test)
+    is_sampled = zlib.crc32(mutant.key.encode()) % ONE_IN == 0
+    append(path, replace(tried, named="nothing" if is_sampled else ""))
+    if is_sampled:
+        task = rejection.trial.task
+        own = [one for one in trials if one.task == task]
+        append(path, replace(tried, named=_named(list(_outcomes(mutant, own)))))
+
+
+def _outcomes(mutant: Mutant, trials: Sequence[Trial]) -> Iterator[Outcome]:
+    """Run a mutant on one test after the other."""
+    signal.signal(signal.SIGPROF, _end)
+    for trial in trials:
+        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
+        try:
+            verdict = trial.run(mutant.as_solution())
+        except (Exception, TooLongError) as error:  # noqa: BLE001 - the mutant's own
+            verdict = VerdictError(f"{type(error).__name__}: {error}")
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        yield Outcome(trial, verdict and verdict.with_traceback(None))
+
+
+def _named(outcomes: Sequence[Outcome]) -> str:
+    """Tell what explains a failure to a learner: a record, a change, a symptom."""
+    if diagnosis.verdict_on.cache_info().currsize > MOST_VERDICTS:
+        diagnosis.verdict_on.cache_clear()
+    task = outcomes[0].trial.task
+    if diagnosis.explain(outcomes, misconceptions(task)):
+        return "record"
+    if compose(outcomes, task):
+        return "composed"
+    return "symptom" if diagnosis.describe(outcomes) else "nothing"
