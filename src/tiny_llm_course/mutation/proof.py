@@ -1,5 +1,6 @@
 """Proves the tests without a record: a mutant that breaks a promise fails one."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,10 @@ from tiny_llm_course.mutation.unproven import equivalent
 from tiny_llm_course.syllabus import Day
 
 SILENCE_LIMIT_S = 90.0
-"""For one mutant, or for the tests of the reference before the first."""
+"""For one mutant, or one test of the reference, on a machine that does much else."""
+
+ON_THE_CPU = {"TINY_LLM_DEVICES": "cpu"}
+"""So that the list of those that pass is the same on every machine."""
 
 WORKER = ("-q", "-p", "tiny_llm_course.mutation.worker")
 
@@ -124,7 +128,12 @@ def _run(command: Sequence[str], path: Path, silence_limit_s: float) -> str:
     """Wait until a process ends, or has been silent for too long. Return its words."""
     path.touch()
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | ON_THE_CPU,
+        )
         try:
             while process.poll() is None:
                 time.sleep(0.05)
