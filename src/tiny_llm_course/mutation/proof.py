@@ -16,7 +16,7 @@ from tiny_llm_course.grading import session
 from tiny_llm_course.mutation import outcomes
 from tiny_llm_course.mutation.outcomes import Tried
 from tiny_llm_course.mutation.unproven import equivalent
-from tiny_llm_course.syllabus import Day
+from tiny_llm_course.syllabus import Day, select_days
 
 SILENCE_LIMIT_S = 90.0
 """For one mutant, or one test of the reference, on a machine that does much else."""
@@ -86,7 +86,7 @@ def score(day: str, tried: Sequence[Tried], listed: set[str]) -> MutantScore:
 
 def _tried(day: Day) -> list[Tried]:
     """Run all mutants of a day, in one process after the other."""
-    prepare([day], "tiny_llm_ref")
+    prepare(select_days(None, None), "tiny_llm_ref")  # a mutant may call a kernel
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutants.jsonl"
         options = [*WORKER, "--mutants", str(path)]
