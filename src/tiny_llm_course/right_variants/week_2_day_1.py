@@ -136,9 +136,10 @@ class _Attention:
         hidden_size: int,
         num_heads: int,
         num_kv_heads: int,
-        *weights: Any,  # noqa: ANN401 - weights, max_seq_len and theta
+        *weights: Any,  # noqa: ANN401 - weights, and maybe max_seq_len and theta
     ) -> None:
-        *self.projections, self.wo, bq, bk, bv, _, self.theta = weights
+        *self.projections, self.wo, bq, bk, bv = weights[:7]
+        self.theta = weights[8] if len(weights) > 8 else 1000000
         self.biases = (bq, bk, bv)
         self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
         self.head_dim = hidden_size // num_heads
