@@ -38,6 +38,7 @@ KINDS = (
     "one outlier above zero",
     "one outlier below zero",
     "tiny",
+    "next to nothing",
     "large",
 )
 """What the weights of a group may be like. Each comes with many groups."""
@@ -233,6 +234,7 @@ def _weights(kind: str) -> mx.array:
         "one outlier above zero": _with_ends(draws, 0.0, 1000.0),
         "one outlier below zero": _with_ends(draws, -1000.0, 0.0),
         "tiny": draws * 1e-7,
+        "next to nothing": draws * 1e-9,
         "large": draws * 5000,
     }
     return made.get(kind, draws + shift)

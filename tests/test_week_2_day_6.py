@@ -353,6 +353,21 @@ def test_task_4_is_the_same_without_kernels(
     grade.assert_close(call, expected, mx.float32)
 
 
+@each_dtype
+@pytest.mark.parametrize("shape", [(1, 50), (4, 1, 50), (3, 4, 1, 50)])
+@patch.dict(os.environ, {"TINY_LLM_KERNELS": "none"})
+def test_task_4_adds_a_mask_without_kernels(
+    grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
+) -> None:
+    """MLX refuses a mask that is wider than the queries."""
+    heads = _batch(Sizes(L=9, S=50), (2, 3), dtype)
+    mask = _mask(*shape).astype(dtype)
+
+    call = Call(FLASH, heads, {"mask": mask})
+
+    grade.assert_close(call, attention.attention(*heads, mask=mask), dtype)
+
+
 def _as_tokens_first(heads: Heads) -> Heads:
     """Let the heads of a token be neighbours, as a projection leaves them."""
     query, key, value = (

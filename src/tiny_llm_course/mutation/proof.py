@@ -1,5 +1,6 @@
 """Proves the tests without a record: a mutant that breaks a promise fails one."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,10 +16,13 @@ from tiny_llm_course.grading import session
 from tiny_llm_course.mutation import outcomes
 from tiny_llm_course.mutation.outcomes import Tried
 from tiny_llm_course.mutation.unproven import equivalent
-from tiny_llm_course.syllabus import Day
+from tiny_llm_course.syllabus import Day, select_days
 
 SILENCE_LIMIT_S = 90.0
-"""For one mutant, or for the tests of the reference before the first."""
+"""For one mutant, or one test of the reference, on a machine that does much else."""
+
+ON_THE_CPU = {"TINY_LLM_DEVICES": "cpu"}
+"""So that the list of those that pass is the same on every machine."""
 
 WORKER = ("-q", "-p", "tiny_llm_course.mutation.worker")
 
@@ -82,7 +86,7 @@ def score(day: str, tried: Sequence[Tried], listed: set[str]) -> MutantScore:
 
 def _tried(day: Day) -> list[Tried]:
     """Run all mutants of a day, in one process after the other."""
-    prepare([day], "tiny_llm_ref")
+    prepare(select_days(None, None), "tiny_llm_ref")  # a mutant may call a kernel
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutants.jsonl"
         options = [*WORKER, "--mutants", str(path)]
@@ -124,7 +128,12 @@ def _run(command: Sequence[str], path: Path, silence_limit_s: float) -> str:
     """Wait until a process ends, or has been silent for too long. Return its words."""
     path.touch()
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=os.environ | ON_THE_CPU,
+        )
         try:
             while process.poll() is None:
                 time.sleep(0.05)

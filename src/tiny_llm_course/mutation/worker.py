@@ -55,12 +55,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--mutants", type=Path, help="write what comes of each here")
 
 
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Show that the tests of the reference go on."""
+    _file(item.config).touch()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Run all mutants that no earlier process has run."""
     from jaxtyping import config
 
-    path = session.config.getoption("--mutants")
-    assert isinstance(path, Path)
+    path = _file(session.config)
     outcomes = session.config.stash[OUTCOMES]
     if session.testsfailed or not outcomes:
         return
@@ -69,6 +73,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
     trials = [one.trial for of_task in outcomes.values() for one in of_task]
     try_all(_mutants(trials), trials, path)
+
+
+def _file(config: pytest.Config) -> Path:
+    """Return where to write what comes of each mutant."""
+    path = config.getoption("--mutants")
+    assert isinstance(path, Path)
+    return path
 
 
 def try_all(mutants: Iterable[Mutant], trials: Sequence[Trial], path: Path) -> None:
