@@ -143,6 +143,7 @@ class Alternatives:
             ast.BinOp: self._operations,
             ast.UnaryOp: self._signs,
             ast.Compare: self._comparisons,
+            ast.BoolOp: self._questions,
             ast.Constant: self._constants,
             ast.Name: self._names,
             ast.Attribute: self._names,
@@ -280,6 +281,8 @@ class Alternatives:
                 yield self._change(node.right, f"no_{kind}", left=right, right=left)
             if isinstance(node.op, ast.Div):
                 yield self._change(node.right, "not_inverted", what=right)
+                again = ast.BinOp(node, node.op, node.right)
+                yield self._change(again, "divided_twice", left=left, right=right)
         if not isinstance(node.op, ast.Add | ast.Mult):
             turned = ast.BinOp(node.right, node.op, node.left)
             yield self._change(turned, "turned", left=left, right=right)
@@ -305,18 +308,26 @@ class Alternatives:
 
     def _comparisons(self, node: ast.Compare) -> Iterator[Change]:
         """Yield what else may be asked."""
-        if len(node.ops) > 1:
-            return
-        left, operator, right = node.left, node.ops[0], node.comparators[0]
-        for other in OTHER_COMPARISONS.get(type(operator), ()):
-            yield self._change(
-                ast.Compare(left, [other()], [right]),
-                "comparison",
-                left=self._named(left),
-                right=self._named(right),
-                got=f"`{_sign(other())}`",
-                expected=f"`{_sign(operator)}`",
-            )
+        sides = [node.left, *node.comparators]
+        for i, operator in enumerate(node.ops):
+            for other in OTHER_COMPARISONS.get(type(operator), ()):
+                operators = [*node.ops[:i], other(), *node.ops[i + 1 :]]
+                yield self._change(
+                    ast.Compare(node.left, operators, node.comparators),
+                    "comparison",
+                    left=self._named(sides[i]),
+                    right=self._named(sides[i + 1]),
+                    got=f"`{_sign(other())}`",
+                    expected=f"`{_sign(operator)}`",
+                )
+
+    def _questions(self, node: ast.BoolOp) -> Iterator[Change]:
+        """Yield what is asked when one of several questions is forgotten."""
+        for i, left_out in enumerate(node.values):
+            rest = [*node.values[:i], *node.values[i + 1 :]]
+            asked = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            what = f"`{ast.unparse(left_out)}`"
+            yield self._change(asked, "not_asked", what=what)
 
     def _constants(self, node: ast.Constant) -> Iterator[Change]:
         """Yield what is easily taken for a number, or the other flag."""

@@ -149,7 +149,8 @@ class Slot:
 def slots(parent: ast.AST) -> Iterator[Slot]:
     """Yield all places below a node in which something may go wrong.
 
-    What only refuses bad input is left alone, and so are parameters.
+    What only refuses bad input is left alone, but for what it refuses, and so are
+    parameters.
     """
     for field, value in ast.iter_fields(parent):
         if field in {"args", "decorator_list"} and isinstance(parent, ast.FunctionDef):
@@ -157,11 +158,24 @@ def slots(parent: ast.AST) -> Iterator[Slot]:
         if isinstance(parent, ast.UnaryOp) and isinstance(value, ast.Constant):
             continue  # a negative axis or number is one thing
         for index, node in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(node, ast.If) and _refuses(node):
+                yield from _limits(node)
             if not isinstance(node, ast.AST) or _refuses(node) or _may_crash(node):
                 continue
             slot = Slot(parent, field, index if isinstance(value, list) else None)
             yield slot
             yield from slots(node)
+
+
+def _limits(check: ast.If) -> Iterator[Slot]:
+    """Yield the comparisons that tell how small or large a value may be."""
+    for slot in slots(ast.Expr(check.test)):
+        node = slot.node
+        is_limit = isinstance(node, ast.Compare) and not isinstance(
+            node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot
+        )
+        if is_limit:
+            yield Slot(check, "test", None) if node is check.test else slot
 
 
 def _refuses(node: ast.AST) -> bool:

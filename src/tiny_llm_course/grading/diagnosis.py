@@ -162,7 +162,9 @@ def tells(one: Mistake, outcome: Outcome, *, has_passed: bool) -> bool:
         return evidence.is_telling
     if isinstance(evidence, RaisedEvidence):
         own = verdict_on(one, outcome.trial)
-        return has_passed or bool(own and own.evidence == evidence)
+        known = own.evidence if own else None
+        is_exact = isinstance(known, RaisedEvidence) and known.is_exactly(evidence)
+        return has_passed or is_exact
     return True
 
 

@@ -1,6 +1,5 @@
 """Runs a solution on a test's input and judges what comes out."""
 
-import re
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from tiny_llm_course.grading.closeness import (
     judged_as,
     units_off,
 )
+from tiny_llm_course.grading.errors import evidence_of
 from tiny_llm_course.grading.underway import Underway
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
@@ -30,7 +30,6 @@ from tiny_llm_course.grading.verdict import (
     BrokenFileVerdictError,
     Evidence,
     NotStartedError,
-    RaisedEvidence,
     SharesEvidence,
     StepLimitError,
     TextEvidence,
@@ -200,17 +199,7 @@ class Grader:
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
         message = say("grading.raised", call=call, **shown)
-        return BrokenError(message, RaisedEvidence(kind, _unnamed(text)))
-
-
-def _unnamed(error: str) -> str:
-    """Leave the names out of `RMSNorm.__init__() got an unexpected ... argument 'eps'`.
-
-    A known mistake has another name than the learner's class, and may miss another
-    argument first.
-    """
-    error = re.sub(r"[\w.<>]+(?=\(\) )", "", error)
-    return re.sub(r"(?<=unexpected keyword argument ).*", "", error)
+        return BrokenError(message, evidence_of(error))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

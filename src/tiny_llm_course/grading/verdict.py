@@ -90,10 +90,14 @@ class RaisedEvidence:
     Attributes:
         kind: The name of its class.
         text: What it says.
+        nones: The variables that are None where it came up, if it is about None.
+        refuses: Of a check that its author wrote, the variables that it complains of.
     """
 
     kind: str
     text: str
+    nones: frozenset[str] = frozenset()
+    refuses: frozenset[str] = frozenset()
 
     @property
     def place(self) -> str:
@@ -105,12 +109,21 @@ class RaisedEvidence:
         return operation[1] if operation else re.sub(r"\d+|'[^']*'", "_", self.text)
 
     def matches(self, other: object) -> bool:
-        """Tell whether another error is of this kind and comes from this place."""
-        return (
-            isinstance(other, RaisedEvidence)
-            and self.kind == other.kind
-            and self.place == other.place
-        )
+        """Tell whether another error is of this kind and comes from this place.
+
+        Everybody words their own checks: those are alike that complain of one variable.
+        And `a < 1` is not `b < 1`, though Python says the same of both.
+        """
+        if not isinstance(other, RaisedEvidence) or self.kind != other.kind:
+            return False
+        if self.nones and other.nones and not self.nones & other.nones:
+            return False
+        return self.place == other.place or bool(self.refuses & other.refuses)
+
+    def is_exactly(self, other: "RaisedEvidence") -> bool:
+        """Tell whether it is so like another error that this cannot be chance."""
+        is_alike = self.text == other.text or bool(self.nones & other.nones)
+        return is_alike and self.matches(other)
 
 
 @dataclass(frozen=True)
