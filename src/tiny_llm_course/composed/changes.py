@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tiny_llm_course.composed.statements import wrong_statements
 from tiny_llm_course.composed.text import Slot, Text, slots
 from tiny_llm_course.composed.words import OPERATIONS, function_of, named
 
@@ -95,6 +96,19 @@ FAMILIES = (
 )
 """Names of one kind, of which one is easily taken for another."""
 
+OF_QWEN2 = {
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "rms_norm_eps": 1e-6,
+    "vocab_size": 151936,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1000000,
+}
+"""What `config.json` of Qwen2-0.5B says, which people copy from there."""
+
 AXES = (-1, -2, 0, 1)
 
 
@@ -149,11 +163,15 @@ class Alternatives:
             ast.Attribute: self._names,
             ast.Slice: self._slices,
             ast.IfExp: self._choices,
+            ast.Subscript: self._lookups,
             ast.FunctionDef: self._exchanges,
         }
         node = self.slot.node
         others = self._statements if isinstance(node, ast.stmt) else _none
         yield from alternatives.get(type(node), others)(node)
+        for changed, kind, what in wrong_statements(node):
+            words = what if isinstance(what, str) else self._named(what)
+            yield self._change(changed, kind, what=words)
 
     def _change(self, node: ast.AST, kind: str, **words: str) -> Change:
         return Change(self.slot, node, kind, words)
@@ -177,6 +195,9 @@ class Alternatives:
             yield self._change(again, "twice", what=what)
         if function == "swapaxes" and receiver is not None:
             yield self._change(_helped("reshaped", [receiver, *call.args]), "reshaped")
+        if function == "dequantize_linear":
+            stored = ast.Attribute(call.args[0], "weight", ast.Load())
+            yield self._change(stored, "as_stored", what=self._named(call.args[0]))
         if function == "unflatten":
             yield self._change(_helped("cut_otherwise", call.args), "cut_otherwise")
         if function == "linear":
@@ -355,6 +376,8 @@ class Alternatives:
             yield self._change(_helped("reshaped", [node.value, *ends]), "reshaped")
             return
         own = node.id if isinstance(node, ast.Name) else node.attr
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "args":
+            yield from self._of_one_model(node)
         for family in FAMILIES:
             for other in family if own in family else ():
                 if other == own or other not in self.known:
@@ -365,6 +388,13 @@ class Alternatives:
                 words = {"got": self._named(taken), "expected": self._named(node)}
                 yield self._change(taken, "instead", **words)
 
+    def _of_one_model(self, node: ast.Attribute) -> Iterator[Change]:
+        """Yield what one model has, where the model at hand is to be asked."""
+        if node.attr in OF_QWEN2:
+            number = OF_QWEN2[node.attr]
+            words = {"what": f"`{node.attr}`", "got": f"{number:g}"}
+            yield self._change(ast.Constant(number), "of_one_model", **words)
+
     def _exchanges(self, function: ast.FunctionDef) -> Iterator[Change]:
         """Yield two names of one kind that are taken for each other all along."""
         for family in FAMILIES:
@@ -372,6 +402,13 @@ class Alternatives:
                 exchanged = Exchange(a, b).visit(copy.deepcopy(function))
                 if ast.unparse(exchanged) != ast.unparse(function):
                     yield self._change(exchanged, "exchanged", a=f"`{a}`", b=f"`{b}`")
+
+    def _lookups(self, node: ast.Subscript) -> Iterator[Change]:
+        """Yield a look-up along the second axis in place of the first."""
+        if isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Name):
+            along = ast.Tuple([ast.Slice(), node.slice], ast.Load())
+            columns = ast.Subscript(node.value, along, ast.Load())
+            yield self._change(columns, "columns", what=self._named(node.value))
 
     def _slices(self, node: ast.Slice) -> Iterator[Change]:
         """Yield other ends of a range."""
