@@ -113,3 +113,19 @@ def test_mistake_is_named_though_python_complains_by_another_name() -> None:
     verdict = trial.run(Specimen(TASK, "basics.silu", silu).as_solution())
 
     assert explain([Outcome(trial, verdict)], [one]) == [one]
+
+
+def _is_equal(value: float, grade: Grader) -> None:
+    """Expect an operation to leave a number as it is."""
+    grade.assert_equal(Call("basics.f", (value,)), value)
+
+
+def test_the_argument_is_told_that_wrong_answers_have_in_common() -> None:
+    trials = [
+        Trial(TASK, "test", _is_equal, {"value": value}, mx.cpu)
+        for value in (0.0, 2.0, 3.0)
+    ]
+
+    outcomes = _outcomes(Activations(f=lambda x: x or mx.inf), trials)
+
+    assert describe(outcomes) == "only wrong where `value` is 0.0"

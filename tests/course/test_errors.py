@@ -80,6 +80,17 @@ def test_own_checks_are_alike_that_complain_of_one_variable() -> None:
     assert not one.matches(_raised_by(_refuses_k, 1))
 
 
+def _refuses_each(name: str, shape: tuple[int, ...]) -> None:
+    raise ValueError(f"{name}: expected another shape, got {shape}")
+
+
+def test_one_check_of_two_things_is_not_the_same() -> None:
+    one = _raised_by(_refuses_each, "wq", (2, 3))
+
+    assert one.matches(_raised_by(_refuses_each, "wq", (4, 5)))
+    assert not one.matches(_raised_by(_refuses_each, "wk", (2, 3)))
+
+
 def test_an_error_of_mlx_is_nobodys_own_check() -> None:
     def multiply(x: mx.array) -> mx.array:
         return x @ x

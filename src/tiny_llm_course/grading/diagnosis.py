@@ -1,9 +1,9 @@
 """Which known mistake explains what a solution does."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import mlx.core as mx
 
@@ -14,12 +14,17 @@ from tiny_llm_course.grading.call import dtype_name
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
+    Evidence,
     RaisedEvidence,
     SharesEvidence,
+    TextEvidence,
     UnsteadyEvidence,
     VerdictError,
 )
 from tiny_llm_course.specimens import Specimen
+
+MOST_VALUES = 3
+"""More values of an argument tell nobody what they have in common."""
 
 Mistake = Specimen | Composed
 M = TypeVar("M", Specimen, Composed)
@@ -97,13 +102,46 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     # The first failure is the one that is shown, so the words have to be about it.
     first = next((one.verdict for one in outcomes if one.verdict), None)
     evidence = first.evidence if first else None
-    if isinstance(evidence, RaisedEvidence):
-        return errors.describe(evidence)
-    if isinstance(evidence, SharesEvidence):
-        return symptoms.describe_shares(evidence.got, evidence.expected)
-    if not isinstance(evidence, ArrayEvidence):
-        return None
-    return symptoms.describe(evidence.got, evidence.truth)
+    return _described(evidence) or _only_where(outcomes)
+
+
+def _described(evidence: Evidence | None) -> str | None:
+    """Say how one output is wrong."""
+    match evidence:
+        case RaisedEvidence():
+            return errors.describe(evidence)
+        case SharesEvidence(got, _, expected):
+            return symptoms.describe_shares(got, expected)
+        case TextEvidence(got, expected) if expected is not None:
+            return symptoms.describe_value(got, expected)
+        case ArrayEvidence(got, truth):
+            return symptoms.describe(got, truth)
+        case _:
+            return None
+
+
+def _only_where(outcomes: Sequence[Outcome]) -> str | None:
+    """Say by which argument of the tests those that fail differ from the others."""
+    failed = [one.trial.arguments for one in outcomes if one.verdict]
+    passed = [one.trial.arguments for one in outcomes if not one.verdict]
+    for name in failed[0] if failed else ():
+        wrong = {_shown(one.get(name)): None for one in failed if name in one}
+        right = {_shown(one[name]) for one in passed if name in one}
+        is_short = "" not in wrong and len(wrong) <= MOST_VALUES
+        if right and is_short and not right & wrong.keys() and _all_have(failed, name):
+            return say("symptoms.only_where", name=name, values=" or ".join(wrong))
+    return None
+
+
+def _all_have(failed: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Tell whether all tests have an argument."""
+    return all(name in one for one in failed)
+
+
+def _shown(value: object) -> str:
+    """Write a short argument of a test, or nothing of another one."""
+    is_short = isinstance(value, int | float | str | tuple | slice | None)
+    return repr(value) if is_short else ""
 
 
 def _is_unsteady(outcomes: Sequence[Outcome]) -> bool:

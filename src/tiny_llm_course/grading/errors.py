@@ -34,13 +34,15 @@ def describe(error: RaisedEvidence) -> str | None:
 def evidence_of(error: BaseException) -> RaisedEvidence:
     """Return what is known of an error that a solution raised."""
     kind, text = type(error).__name__, words_of(error)
-    nones = refuses = frozenset[str]()
-    where = _innermost(error)
-    if where and "None" in text:
-        nones = _nones(error, where)
-    if where and _is_own_check(where):
-        refuses = frozenset(NAME.findall(text)) & where.tb_frame.f_locals.keys()
-    return RaisedEvidence(kind, _unnamed(text), nones, refuses)
+    said, innermost = _unnamed(text), _innermost(error)
+    if innermost and _is_own_check(innermost):
+        frame = innermost.tb_frame
+        refuses = frozenset(NAME.findall(text)) & frame.f_locals.keys()
+        where = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        return RaisedEvidence(kind, said, refuses=refuses, where=where)
+    if innermost and "None" in text:
+        return RaisedEvidence(kind, said, _nones(error, innermost))
+    return RaisedEvidence(kind, said)
 
 
 def _unnamed(error: str) -> str:

@@ -109,7 +109,7 @@ class Grader:
             raise WrongError(message, TextEvidence(got))
         if got != expected:
             message = say("grading.not_equal", call=call, expected=expected, got=got)
-            raise WrongError(message, TextEvidence(got))
+            raise WrongError(message, TextEvidence(got, expected))
 
     def assert_that(self, claim: bool, call: Call, complaint: str) -> None:
         """Fail with `complaint` about `call` unless `claim` is true."""

@@ -1,7 +1,7 @@
 """The ways in which a task is not done, each told in a few lines."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mlx.core as mx
@@ -74,9 +74,15 @@ class LogitsEvidence:
 
 @dataclass(frozen=True)
 class TextEvidence:
-    """Anything that is the same only when it is equal: a text, a count, an error."""
+    """Anything that is the same only when it is equal: a text, a count, an error.
+
+    Attributes:
+        got: What was seen.
+        expected: What should have been, where that is known.
+    """
 
     got: Any
+    expected: Any = field(default=None, compare=False)
 
     def matches(self, other: object) -> bool:
         """Tell whether the other is equal."""
@@ -92,12 +98,14 @@ class RaisedEvidence:
         text: What it says.
         nones: The variables that are None where it came up, if it is about None.
         refuses: Of a check that its author wrote, the variables that it complains of.
+        where: The module and the function of such a check.
     """
 
     kind: str
     text: str
     nones: frozenset[str] = frozenset()
     refuses: frozenset[str] = frozenset()
+    where: str = ""
 
     @property
     def place(self) -> str:
@@ -111,14 +119,16 @@ class RaisedEvidence:
     def matches(self, other: object) -> bool:
         """Tell whether another error is of this kind and comes from this place.
 
-        Everybody words their own checks: those are alike that complain of one variable.
-        And `a < 1` is not `b < 1`, though Python says the same of both.
+        Everybody words their own checks: those are alike that complain of one variable,
+        unless it is one and the same check, which words each case as it does. And
+        `a < 1` is not `b < 1`, though Python says the same of both.
         """
         if not isinstance(other, RaisedEvidence) or self.kind != other.kind:
             return False
         if self.nones and other.nones and not self.nones & other.nones:
             return False
-        return self.place == other.place or bool(self.refuses & other.refuses)
+        is_reworded = self.where != other.where and bool(self.refuses & other.refuses)
+        return self.place == other.place or is_reworded
 
     def is_exactly(self, other: "RaisedEvidence") -> bool:
         """Tell whether it is so like another error that this cannot be chance."""

@@ -353,8 +353,8 @@ class quantised_table_read_as_stored(Qwen2ModelWeek1):
 class quantised_projections_read_as_stored(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
-        for layer, stored in zip(self.layers, mlx_model.model.layers, strict=True):
-            layer.attention.wq = stored.self_attn.q_proj.weight
+        args, layers = mlx_model.args, mlx_model.model.layers
+        self.layers = [_block_as_stored(args, one) for one in layers]
 
 
 @specimen(3, symbol=MODEL)
@@ -374,6 +374,24 @@ class dequantised_with_the_defaults(Qwen2ModelWeek1):
             self.embedding.weight = mx.dequantize(
                 table.weight, table.scales, table.biases
             )
+
+
+def _block_as_stored(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
+    """Build a layer from its weights as the checkpoint has them."""
+    attention, mlp = layer.self_attn, layer.mlp
+    queries, keys, values = attention.q_proj, attention.k_proj, attention.v_proj
+    return Qwen2TransformerBlock(
+        args.num_attention_heads,
+        args.num_key_value_heads,
+        args.hidden_size,
+        args.intermediate_size,
+        args.rms_norm_eps,
+        *(queries.weight, keys.weight, values.weight, attention.o_proj.weight),
+        *(queries.bias, keys.bias, values.bias),
+        *(mlp.gate_proj.weight, mlp.up_proj.weight, mlp.down_proj.weight),
+        *(layer.input_layernorm.weight, layer.post_attention_layernorm.weight),
+        theta=args.rope_theta,
+    )
 
 
 def _unchanged(x: mx.array) -> mx.array:
