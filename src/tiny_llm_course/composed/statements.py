@@ -2,6 +2,7 @@
 
 import ast
 import copy
+import itertools
 from collections.abc import Iterator
 
 Wrong = tuple[ast.AST, str, ast.AST | str]
@@ -18,6 +19,18 @@ BESIDES = {
 """What somebody may do with a result that is complete without it."""
 
 
+INPUTS = {"x", "query", "q"}
+"""What may come with any number of axes in front."""
+
+LETTERS = ("a_", "b_", "c_", "d_")
+
+COUNT_AXES = (
+    "{axes} = {x}.shape",
+    "mx.einsum('{letters}->{letters}'.replace('_', ''), {x})",
+)
+"""Lines that fail where an input has another number of axes."""
+
+
 def wrong_statements(node: ast.AST) -> Iterator[Wrong]:
     """Yield what may stand for a statement that has others around or inside it."""
     match node:
@@ -26,7 +39,10 @@ def wrong_statements(node: ast.AST) -> Iterator[Wrong]:
         case ast.For() | ast.While():
             yield from _in_another_order(node)
             yield from _in_or_behind_a_loop(node)
-        case ast.FunctionDef() | ast.If():
+        case ast.FunctionDef():
+            yield from _in_or_behind_a_loop(node)
+            yield from _with_so_many_axes(node)
+        case ast.If():
             yield from _in_or_behind_a_loop(node)
         case ast.ClassDef():
             yield from _without_a_method(node)
@@ -68,6 +84,20 @@ def _in_or_behind_a_loop(node: Body) -> Iterator[Wrong]:
             longer.body = [*loop.body, behind[0]]
             changed.body = [*before, longer, *behind[1:]]
             yield changed, "inside_the_loop", _named_by(behind[0])
+
+
+def _with_so_many_axes(function: ast.FunctionDef) -> Iterator[Wrong]:
+    """Yield a function that takes only inputs of so many axes."""
+    names = [one.arg for one in function.args.args if one.arg in INPUTS]
+    for name, text in itertools.product(names[:1], COUNT_AXES):
+        for number in (2, 3, 4):
+            letters = LETTERS[:number]
+            line = text.format(
+                x=name, letters="".join(letters), axes=", ".join(letters)
+            )
+            changed = copy.copy(function)
+            changed.body = [*ast.parse(line).body, *function.body]
+            yield changed, "so_many_axes", f"{number}"
 
 
 def _without_a_method(node: ast.ClassDef) -> Iterator[Wrong]:

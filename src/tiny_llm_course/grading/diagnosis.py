@@ -1,9 +1,9 @@
 """Which known mistake explains what a solution does."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import mlx.core as mx
 
@@ -121,25 +121,23 @@ def _described(evidence: Evidence | None) -> str | None:
 
 
 def _only_where(outcomes: Sequence[Outcome]) -> str | None:
-    """Say by which argument of the tests those that fail differ from the others."""
-    failed = [one.trial.arguments for one in outcomes if one.verdict]
-    passed = [one.trial.arguments for one in outcomes if not one.verdict]
-    for name in failed[0] if failed else ():
-        wrong = {_shown(one.get(name)): None for one in failed if name in one}
-        right = {_shown(one[name]) for one in passed if name in one}
-        is_short = "" not in wrong and len(wrong) <= MOST_VALUES
-        if right and is_short and not right & wrong.keys() and _all_have(failed, name):
+    """Say by which argument the tests that fail differ from others of their kind."""
+    failed = [one.trial for one in outcomes if one.verdict]
+    kinds = {one.function for one in failed}
+    passed = [
+        one.trial for one in outcomes if not one.verdict and one.trial.function in kinds
+    ]
+    for name in failed[0].arguments if passed else ():
+        wrong = dict.fromkeys(_shown(one, name) for one in failed)
+        right = {_shown(one, name) for one in passed}
+        if "" not in wrong and len(wrong) <= MOST_VALUES and not right & wrong.keys():
             return say("symptoms.only_where", name=name, values=" or ".join(wrong))
     return None
 
 
-def _all_have(failed: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Tell whether all tests have an argument."""
-    return all(name in one for one in failed)
-
-
-def _shown(value: object) -> str:
-    """Write a short argument of a test, or nothing of another one."""
+def _shown(trial: Trial, name: str) -> str:
+    """Write an argument of a test, or nothing if it has none that is short."""
+    value = trial.arguments.get(name, mx)
     is_short = isinstance(value, int | float | str | tuple | slice | None)
     return repr(value) if is_short else ""
 
