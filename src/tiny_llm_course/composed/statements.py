@@ -13,6 +13,7 @@ Body = ast.FunctionDef | ast.For | ast.While | ast.If
 BESIDES = {
     "softmax": "mx.softmax(y, axis=-1)",
     "argmax": "mx.argmax(y, axis=-1)",
+    "log_softmax": "mx.log(mx.softmax(y, axis=-1))",
     "log": "mx.log(y)",
     "exp": "mx.exp(y)",
 }
@@ -36,6 +37,7 @@ def wrong_statements(node: ast.AST) -> Iterator[Wrong]:
     match node:
         case ast.Return(value) if value:
             yield from _done_besides(value)
+            yield ast.Expr(value), "not_returned", value
         case ast.For() | ast.While():
             yield from _in_another_order(node)
             yield from _in_or_behind_a_loop(node)
@@ -55,7 +57,10 @@ def _done_besides(value: ast.expr) -> Iterator[Wrong]:
     for name, call in BESIDES.items():
         applied = ast.parse(call, mode="eval").body
         assert isinstance(applied, ast.Call)
-        applied.args[0] = value
+        innermost = applied
+        while isinstance(innermost.args[0], ast.Call):
+            innermost = innermost.args[0]
+        innermost.args[0] = value
         yield ast.Return(applied), "besides", f"`{name}`"
 
 

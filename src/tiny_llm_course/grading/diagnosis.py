@@ -23,6 +23,9 @@ from tiny_llm_course.grading.verdict import (
 )
 from tiny_llm_course.specimens import Specimen
 
+MOST = 0.6
+"""Of the tests that a mistake fails, what it has to explain at least."""
+
 MOST_VALUES = 3
 """More values of an argument tell nobody what they have in common."""
 
@@ -49,9 +52,10 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     Begin with the first failing test that any mistake explains, by failing it in the
     same way; then let the other tests, failed and passed, tell those apart that remain.
     Two solutions may fail one test alike by chance, such as by drawing token 0 whenever
-    nothing is left to draw, or in bfloat16, which is coarse. So of the failing tests
-    that a mistake fails, too, it has to explain half at least. Those that it passes do
-    not count: a wrong softmax fails the tests of attention, its known mistake does not.
+    nothing is left to draw, or in bfloat16, which is coarse. So of the tests that a
+    mistake fails, most have to fail in the way that the solution does: of all tests, or
+    if no mistake is like that, of those that failed. The tests that it passes do not
+    count: a wrong softmax fails the tests of attention, its known mistake does not.
 
     Args:
         outcomes: Of all tests of one task.
@@ -62,6 +66,15 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     """
     if _is_unsteady(outcomes):
         return []
+    failed = [one for one in outcomes if one.verdict]
+    # Whoever is wrong at one temperature only passes where a known mistake fails.
+    return _explained(outcomes, outcomes, known) or _explained(outcomes, failed, known)
+
+
+def _explained(
+    outcomes: Sequence[Outcome], asked: Sequence[Outcome], known: Sequence[M]
+) -> list[M]:
+    """Return the mistakes that fail most of the tests asked as a solution did."""
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     passed = [one for one in outcomes if not one.verdict]
     for position, outcome in enumerate(failed):
@@ -69,7 +82,7 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
             one
             for one in known
             if does_the_same(one, outcome)
-            and _explains_half(one, failed)
+            and _explains_most(one, asked)
             and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
         ]
         if candidates:
@@ -168,11 +181,11 @@ def _narrowed(candidates: list[M], outcomes: Sequence[Outcome]) -> list[M]:
     return candidates
 
 
-def _explains_half(one: Mistake, failed: Sequence[Outcome]) -> bool:
-    """Tell whether a mistake fails in the same way, at least half of the times."""
-    shared = [outcome for outcome in failed if verdict_on(one, outcome.trial)]
+def _explains_most(one: Mistake, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether most of the tests that a mistake fails fail in the same way."""
+    shared = [outcome for outcome in outcomes if verdict_on(one, outcome.trial)]
     num_explained = sum(does_the_same(one, outcome) for outcome in shared)
-    return 2 * num_explained >= len(shared)
+    return num_explained > MOST * len(shared)
 
 
 def _is_exact(one: Mistake, failed: Sequence[Outcome]) -> bool:

@@ -1,5 +1,6 @@
 """Runs a solution on a test's input and judges what comes out."""
 
+import re
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -115,7 +116,9 @@ class Grader:
         """Fail with `complaint` about `call` unless `claim` is true."""
         if not claim:
             message = say("grading.complaint", call=call, complaint=complaint)
-            raise WrongError(message, TextEvidence(complaint))
+            # Where a line ends on the screen tells no mistake from another.
+            seen = re.sub(r"(\\n|\s)+", " ", complaint)
+            raise WrongError(message, TextEvidence(seen))
 
     def assert_drawn(self, call: Call, shares: NDArray[np.float64]) -> None:
         """Fail unless the ids that `call` returns fall on the tokens as expected.

@@ -83,6 +83,26 @@ class mlp_reads_the_input(Qwen2TransformerBlock):
 
 
 @specimen(1, symbol=BLOCK)
+class mlp_reads_the_attention(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        attended = self.attention(self.input_layernorm(x), mask)
+        return x + attended + self.mlp(self.post_attention_layernorm(attended))
+
+
+@specimen(1, symbol=BLOCK)
+class mlp_before_the_attention(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        h = x + self.mlp(self.input_layernorm(x))
+        return h + self.attention(self.post_attention_layernorm(h), mask)
+
+
+@specimen(1, symbol=BLOCK)
+class input_added_twice(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        return x + super().__call__(x, mask)
+
+
+@specimen(1, symbol=BLOCK)
 class post_norm(Qwen2TransformerBlock):
     def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
         h = self.input_layernorm(x + self.attention(x, mask))
@@ -230,6 +250,12 @@ class table_not_transposed(Embedding):
 
 
 @specimen(2, symbol=EMBEDDING)
+class scores_divided_by_the_root_of_the_width(Embedding):
+    def as_linear(self, x: mx.array) -> mx.array:
+        return super().as_linear(x) / self.weight.shape[-1] ** 0.5
+
+
+@specimen(2, symbol=EMBEDDING)
 class probabilities_for_scores(Embedding):
     def as_linear(self, x: mx.array) -> mx.array:
         return softmax(super().as_linear(x), axis=-1)
@@ -303,6 +329,22 @@ class probabilities_for_logits(Qwen2ModelWeek1):
 
 
 @specimen(3, symbol=MODEL)
+class log_probabilities_for_logits(Qwen2ModelWeek1):
+    def __call__(self, inputs: mx.array) -> mx.array:
+        logits = super().__call__(inputs)
+        return logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+
+
+@specimen(3, symbol=MODEL)
+class norm_before_the_layers(Qwen2ModelWeek1):
+    def __call__(self, inputs: mx.array) -> mx.array:
+        x = self.norm(self.embedding(inputs))
+        for layer in self.layers:
+            x = layer(x, mask="causal")
+        return _head(self, x)
+
+
+@specimen(3, symbol=MODEL)
 class embedding_scaled_by_the_root_of_the_width(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
@@ -340,6 +382,16 @@ class eps_of_the_last_norm_not_read(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
         self.norm = RMSNorm(mlx_model.args.hidden_size, self.norm.weight)
+
+
+@specimen(3, symbol=MODEL)
+class eps_of_the_layers_not_read(Qwen2ModelWeek1):
+    def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
+        super().__init__(mlx_model)
+        for layer in self.layers:
+            first, second = layer.input_layernorm, layer.post_attention_layernorm
+            layer.input_layernorm = RMSNorm(first.weight.size, first.weight)
+            layer.post_attention_layernorm = RMSNorm(second.weight.size, second.weight)
 
 
 @specimen(3, symbol=MODEL)
