@@ -23,8 +23,8 @@ from tiny_llm_course.grading.verdict import (
 )
 from tiny_llm_course.specimens import Specimen
 
-MOST = 0.6
-"""Of the tests that a mistake fails, what it has to explain at least."""
+MOST, HALF = 0.6, 0.5
+"""Of the tests that a mistake fails, what it has to explain: of all, of the failed."""
 
 MOST_VALUES = 3
 """More values of an argument tell nobody what they have in common."""
@@ -54,7 +54,7 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     Two solutions may fail one test alike by chance, such as by drawing token 0 whenever
     nothing is left to draw, or in bfloat16, which is coarse. So of the tests that a
     mistake fails, most have to fail in the way that the solution does: of all tests, or
-    if no mistake is like that, of those that failed. The tests that it passes do not
+    if no mistake is like that, half of those that failed. The tests that it passes do not
     count: a wrong softmax fails the tests of attention, its known mistake does not.
 
     Args:
@@ -68,13 +68,18 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
         return []
     failed = [one for one in outcomes if one.verdict]
     # Whoever is wrong at one temperature only passes where a known mistake fails.
-    return _explained(outcomes, outcomes, known) or _explained(outcomes, failed, known)
+    return _explained(outcomes, outcomes, MOST, known) or _explained(
+        outcomes, failed, HALF, known
+    )
 
 
 def _explained(
-    outcomes: Sequence[Outcome], asked: Sequence[Outcome], known: Sequence[M]
+    outcomes: Sequence[Outcome],
+    asked: Sequence[Outcome],
+    share: float,
+    known: Sequence[M],
 ) -> list[M]:
-    """Return the mistakes that fail most of the tests asked as a solution did."""
+    """Return the mistakes that fail a share of the tests asked as a solution did."""
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     passed = [one for one in outcomes if not one.verdict]
     for position, outcome in enumerate(failed):
@@ -82,7 +87,7 @@ def _explained(
             one
             for one in known
             if does_the_same(one, outcome)
-            and _explains_most(one, asked)
+            and _explains(one, asked, share)
             and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
         ]
         if candidates:
@@ -181,11 +186,11 @@ def _narrowed(candidates: list[M], outcomes: Sequence[Outcome]) -> list[M]:
     return candidates
 
 
-def _explains_most(one: Mistake, outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether most of the tests that a mistake fails fail in the same way."""
+def _explains(one: Mistake, outcomes: Sequence[Outcome], share: float) -> bool:
+    """Tell whether of the tests that a mistake fails a share fails in the same way."""
     shared = [outcome for outcome in outcomes if verdict_on(one, outcome.trial)]
     num_explained = sum(does_the_same(one, outcome) for outcome in shared)
-    return num_explained > MOST * len(shared)
+    return num_explained >= share * len(shared)
 
 
 def _is_exact(one: Mistake, failed: Sequence[Outcome]) -> bool:
