@@ -130,7 +130,7 @@ class Change:
 
 
 def changes_of(text: Text) -> Iterator[Change]:
-    """Yield all that may go wrong in a text, one at a time, its own definition first."""
+    """Yield all that may go wrong in a text, one at a time, its own part first."""
     parameters, known = frozenset(text.parameters), frozenset(text.names)
     for slot in _own_first(text):
         yield from Alternatives(slot, parameters, known).all()

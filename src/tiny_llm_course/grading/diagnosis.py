@@ -54,8 +54,8 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     Two solutions may fail one test alike by chance, such as by drawing token 0 whenever
     nothing is left to draw, or in bfloat16, which is coarse. So of the tests that a
     mistake fails, most have to fail in the way that the solution does: of all tests, or
-    if no mistake is like that, half of those that failed. The tests that it passes do not
-    count: a wrong softmax fails the tests of attention, its known mistake does not.
+    if no mistake is like that, half of those that failed. The tests that it passes do
+    not count: a wrong softmax fails those of attention, its known mistake does not.
 
     Args:
         outcomes: Of all tests of one task.
