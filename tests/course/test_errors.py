@@ -76,7 +76,7 @@ def test_own_checks_are_alike_that_complain_of_one_variable() -> None:
     one = _raised_by(_refuses_temp, 0)
 
     assert one.refuses == {"temp"}
-    assert one.matches(_raised_by(_refuses_it_in_other_words, 0))
+    assert one.is_exactly(_raised_by(_refuses_it_in_other_words, 0))
     assert not one.matches(_raised_by(_refuses_k, 1))
 
 

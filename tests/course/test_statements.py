@@ -24,14 +24,3 @@ GENERATING, EMBEDDING, MODEL = Address(1, 6, 1), Address(1, 5, 2), Address(1, 5,
 )
 def test_a_statement_that_is_elsewhere_has_a_sentence(task: Address, says: str) -> None:
     assert any(one.says.startswith(says) for one in composed(task))
-
-
-def test_what_a_task_is_about_comes_before_what_it_builds_on() -> None:
-    """Time may be over before all is tried."""
-    says = [one.says for one in composed(MODEL)]
-    of_the_model = next(
-        one for one in says if one.startswith("The weight of `down_proj`")
-    )
-    of_its_attention = "`x` and `bq` have changed places."
-
-    assert says.index(of_the_model) < says.index(of_its_attention)

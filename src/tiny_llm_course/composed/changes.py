@@ -130,24 +130,10 @@ class Change:
 
 
 def changes_of(text: Text) -> Iterator[Change]:
-    """Yield all that may go wrong in a text, one at a time, its own part first."""
+    """Yield all that may go wrong in a text, one at a time."""
     parameters, known = frozenset(text.parameters), frozenset(text.names)
-    for slot in _own_first(text):
-        yield from Alternatives(slot, parameters, known).all()
-
-
-def _own_first(text: Text) -> list[Slot]:
-    """Return the places of a text: those of other public names, done before, last."""
-    own: list[Slot] = []
-    others: list[Slot] = []
-    place = own
     for slot in slots(text.tree):
-        if slot.parent is text.tree:
-            name = getattr(slot.node, "name", "")
-            is_own = name.startswith("_") or name == text.symbol.split(".")[-1]
-            place = own if is_own else others
-        place.append(slot)
-    return own + others
+        yield from Alternatives(slot, parameters, known).all()
 
 
 @dataclass(frozen=True)

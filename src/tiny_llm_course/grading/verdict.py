@@ -127,12 +127,17 @@ class RaisedEvidence:
             return False
         if self.nones and other.nones and not self.nones & other.nones:
             return False
-        is_reworded = self.where != other.where and bool(self.refuses & other.refuses)
-        return self.place == other.place or is_reworded
+        return self.place == other.place or self._is_reworded(other)
+
+    def _is_reworded(self, other: "RaisedEvidence") -> bool:
+        """Tell whether two checks complain of a variable, each in its own words."""
+        return self.where != other.where and bool(self.refuses & other.refuses)
 
     def is_exactly(self, other: "RaisedEvidence") -> bool:
         """Tell whether it is so like another error that this cannot be chance."""
-        is_alike = self.text == other.text or bool(self.nones & other.nones)
+        has_same_nones = bool(self.nones & other.nones)
+        has_same_text = self.text == other.text
+        is_alike = has_same_text or has_same_nones or self._is_reworded(other)
         return is_alike and self.matches(other)
 
 
