@@ -2,18 +2,21 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.composed.mistakes import Composed, composed
+from tiny_llm_course.grading.closeness import is_close
 from tiny_llm_course.grading.diagnosis import (
     Outcome,
     does_the_same,
     tells,
     verdict_on,
 )
+from tiny_llm_course.grading.replay import Replay, replay
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.grading.verdict import ArrayEvidence
 from tiny_llm_course.syllabus import Address
@@ -23,6 +26,9 @@ COMPOSING_S = 1.5
 
 LEAST_AGREEMENT = 0.8
 """Of the tests, those on which a composed mistake has to do what a solution does."""
+
+FEW_NUMBERS = 8
+"""A wrong array of fewer entries may be like many others."""
 
 
 def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
@@ -37,19 +43,31 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
         return None
     stop_s = time.process_time() + COMPOSING_S
-    single = _best(_until(stop_s, composed(task)), failed, outcomes)
+    suspects = _suspects(composed(task), failed)
+    single = _best(_until(stop_s, suspects), failed, outcomes)
     if single:
         return single
-    pairs = _pairs(_until(stop_s, composed(task)), failed, outcomes)
-    return _best(_until(stop_s + COMPOSING_S, pairs), failed, outcomes)
+    stop_s = time.process_time() + COMPOSING_S
+    likely = _until(stop_s - COMPOSING_S / 2, suspects)
+    pairs = _pairs(likely, failed, outcomes)
+    return _best(_until(stop_s, pairs), failed, outcomes)
+
+
+def _suspects(
+    mistakes: Sequence[Composed], failed: Sequence[Outcome]
+) -> list[Composed]:
+    """Sort mistakes: those of what all failed tests ask for first, then the others."""
+    num = Counter(symbol for one in failed for symbol in one.trial.symbols)
+    return sorted(mistakes, key=lambda one: num[one.symbol] < len(failed))
 
 
 def _until(stop_s: float, mistakes: Iterable[Composed]) -> Iterator[Composed]:
-    """Yield mistakes as long as there is time."""
+    """Yield mistakes that are programs, as long as there is time."""
     for one in mistakes:
         if time.process_time() > stop_s:
             return
-        yield one
+        if one.implementation is not None:
+            yield one
 
 
 def _best(
@@ -57,16 +75,57 @@ def _best(
 ) -> Composed | None:
     """Return the mistake that agrees best with a solution, if it does well enough."""
     has_passed = len(failed) < len(outcomes)
-    best, found = LEAST_AGREEMENT, None
+    most, found = round((1 - LEAST_AGREEMENT) * len(outcomes), 6), None
+    shown = _shown(failed)
     for one in mistakes:
-        if not any(does_the_same(one, outcome) for outcome in failed[:2]):
+        if not _seems_the_same(one, shown):
             continue
-        same = [outcome for outcome in outcomes if does_the_same(one, outcome)]
-        agreement = len(same) / len(outcomes)
-        is_better = agreement > best or (agreement == best and found is None)
-        if is_better and any(tells(one, each, has_passed=has_passed) for each in same):
-            best, found = agreement, one
+        same = _same(one, outcomes, most)
+        # Errors of another way are alike by chance, unless they are the same.
+        is_like = has_passed and one.is_ours
+        if any(tells(one, each, has_passed=is_like) for each in same):
+            found, num_other = one, len(outcomes) - len(same)
+            if num_other == 0:
+                break
+            most = num_other - 1
     return found
+
+
+def _seems_the_same(one: Composed, shown: Sequence[Replay]) -> bool:
+    """Tell whether a mistake does what a solution does in the first test it fails."""
+    for each in shown:
+        compared = each.compared_with(one)
+        if compared is not None:
+            return compared
+    return False
+
+
+def _same(one: Composed, outcomes: Sequence[Outcome], most: float) -> list[Outcome]:
+    """Return the tests on which a mistake does what a solution does.
+
+    There are none if it does something else on more than `most`.
+    """
+    same: list[Outcome] = []
+    for position, outcome in enumerate(outcomes):
+        if does_the_same(one, outcome):
+            same.append(outcome)
+        elif position + 1 - len(same) > most:
+            return []
+    return same
+
+
+def _shown(failed: Sequence[Outcome]) -> list[Replay]:
+    """Choose a few failed tests that are quick, and yet tell mistakes apart."""
+    by_size = sorted(failed, key=_size)
+    places = dict.fromkeys((0, len(failed) // 4, len(failed) // 2))
+    return [replay(by_size[place]) for place in places]
+
+
+def _size(outcome: Outcome) -> tuple[bool, int]:
+    """Return how much a failed test shows: with few numbers all mistakes look alike."""
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    size = evidence.got.size if isinstance(evidence, ArrayEvidence) else 0
+    return size < FEW_NUMBERS, size
 
 
 def _pairs(
@@ -76,22 +135,34 @@ def _pairs(
 
     Of those that do the same in some of the failing tests, one is enough.
     """
-    passed = [one for one in outcomes if not one.verdict][:3]
-    shown = [failed[0], failed[len(failed) // 2], failed[-1]]
-    likely: dict[tuple[bytes, ...], Composed] = {}
+    passed = [one for one in outcomes if not one.verdict][:2]
+    shown = _shown(failed)
+    likely: dict[tuple[Hashable, ...], Composed] = {}
     for one in filter(lambda each: each.is_usual, singles):
-        done = tuple(_numbers(one, outcome) for outcome in shown)
+        done = tuple(_done(one, each) for each in shown)
         if any(done) and all(does_the_same(one, outcome) for outcome in passed):
-            likely.setdefault(done, one)
-    for a, b in itertools.combinations(likely.values(), 2):
+            likely.setdefault((one.text.module, one.text.name, *done), one)
+    pairs = itertools.combinations(likely.values(), 2)
+    for a, b in sorted(pairs, key=lambda pair: pair[0].rank + pair[1].rank):
         if both := a.and_also(b):
             yield both
 
 
-def _numbers(one: Composed, outcome: Outcome) -> bytes:
-    """Return the wrong numbers that a mistake gives in a test, if it gives any."""
+def _done(one: Composed, seen: Replay) -> bytes:
+    """Return what a mistake gives in a test, or nothing if that is right."""
+    outcome = seen.outcome
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    if isinstance(evidence, ArrayEvidence) and seen.call:
+        got = seen.result(one.as_solution())
+        does_harm = got is not None and not is_close(got, evidence.truth)
+        return _bytes(got) if got is not None and does_harm else b""
     verdict = verdict_on(one, outcome.trial)
     evidence = verdict.evidence if verdict else None
-    if not isinstance(evidence, ArrayEvidence):
-        return b""
-    return np.array(evidence.got.astype(mx.float32)).tobytes()
+    if isinstance(evidence, ArrayEvidence):
+        return _bytes(evidence.got)
+    return repr(evidence).encode() if evidence else b""
+
+
+def _bytes(array: mx.array) -> bytes:
+    """Return the entries of an array, and their dtype."""
+    return np.array(array.astype(mx.float32)).tobytes() + repr(array.dtype).encode()
