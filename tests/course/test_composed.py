@@ -281,6 +281,46 @@ def test_what_is_wrong_is_compared_as_precisely_as_it_is_large() -> None:
     assert not ArrayEvidence(got, truth).matches(ArrayEvidence(got + 1, truth))
 
 
+SILU = Address(1, 4, 2)
+
+
+def _activated(dtype: mx.Dtype) -> Trial:
+    def test(grade: Grader) -> None:
+        x = normal(3, 4, dtype=dtype)
+        grade.assert_close(Call("basics.silu", (x,)), basics.silu(x), dtype)
+
+    return Trial(SILU, str(dtype), test, {}, mx.cpu)
+
+
+def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
+    """By its numbers alone, what is left in float32 is right."""
+
+    def silu(x: mx.array) -> mx.array:
+        x = x.astype(mx.float32)
+        return x / (1 - mx.exp(-x))
+
+    solution = Specimen(SILU, "basics.silu", silu).as_solution()
+    trials = [_activated(mx.float32), _activated(mx.float16)]
+
+    found = composing.compose([Outcome(one, one.run(solution)) for one in trials], SILU)
+
+    assert found is not None
+    assert found.says.splitlines() == [
+        "The result is left in float32, whatever the dtype of the input.",
+        "`-` stands between `1` and the exponential of minus `x`, where `+` belongs.",
+    ]
+
+
+def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
+    """Among a thousand changes, some raise whatever a solution raises."""
+
+    def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+        del x, w, bias
+        return mx.zeros((5, 7)) @ mx.zeros((2, 3))
+
+    assert _named(linear) is None
+
+
 def test_what_is_like_no_change_has_no_name() -> None:
     def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
         del bias

@@ -16,18 +16,10 @@ from tiny_llm_course.specimens import Overlay, right_variants
 from tiny_llm_course.syllabus import Address, task_at
 
 USUAL = (
-    *("not_transposed", "left_out", "no_sum", "reshaped", "instead", "exchanged"),
-    *("cut_otherwise", "joined_otherwise", "not_handed_on", "no_product", "in_float32"),
-    *(
-        "no_quotient",
-        "turned",
-        "operator",
-        "no_axis",
-        "whole",
-        "never",
-        "none",
-        "fixed",
-    ),
+    *("not_transposed", "left_out", "not_handed_on", "no_sum", "reshaped", "instead"),
+    *("exchanged", "cut_otherwise", "joined_otherwise", "no_product", "in_float32"),
+    *("no_quotient", "turned", "operator", "no_axis", "whole", "never", "none"),
+    "fixed",
 )
 """Kinds of changes that are tried two at a time, those that are made most first."""
 

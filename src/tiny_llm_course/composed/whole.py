@@ -35,6 +35,7 @@ def changed_functions(
     yield from _added(function)
     yield from _orders(function)
     yield from _cut_off(function)
+    yield from _widened(function)
 
 
 def _exchanges(function: ast.FunctionDef, known: AbstractSet[str]) -> Iterator[Changed]:
@@ -113,6 +114,13 @@ def _cut_off(function: ast.FunctionDef) -> Iterator[Changed]:
         cut = ast.parse(f"x = mx.clip(x, -{limit}, {limit})").body
         words = {"what": "`x`", "got": str(limit)}
         yield _with_body(function, [*cut, *function.body]), "cut_off", words
+
+
+def _widened(function: ast.FunctionDef) -> Iterator[Changed]:
+    """Yield a function whose first argument is cast for good."""
+    for name, _ in _arguments(function)[:1]:
+        cast = ast.parse(f"{name} = {name}.astype(mx.float32)").body
+        yield _with_body(function, [*cast, *function.body]), "in_float32", {}
 
 
 def _orders(function: ast.FunctionDef) -> Iterator[Changed]:

@@ -9,7 +9,6 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.composed.mistakes import Composed, composed
-from tiny_llm_course.grading.closeness import is_close
 from tiny_llm_course.grading.diagnosis import (
     Outcome,
     does_the_same,
@@ -18,7 +17,7 @@ from tiny_llm_course.grading.diagnosis import (
 )
 from tiny_llm_course.grading.replay import Replay, replay
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.verdict import ArrayEvidence
+from tiny_llm_course.grading.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.syllabus import Address
 
 COMPOSING_S = 1.5
@@ -44,13 +43,13 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
         return None
     stop_s = time.process_time() + COMPOSING_S
     suspects = _suspects(composed(task), failed)
-    single = _best(_until(stop_s, suspects), failed, outcomes)
+    shown = _shown(failed)
+    single = _best(_until(stop_s, suspects), shown, outcomes)
     if single:
         return single
-    stop_s = time.process_time() + COMPOSING_S
-    likely = _until(stop_s - COMPOSING_S / 2, suspects)
-    pairs = _pairs(likely, failed, outcomes)
-    return _best(_until(stop_s, pairs), failed, outcomes)
+    stop_s += COMPOSING_S
+    pairs = _pairs(_until(stop_s - COMPOSING_S / 2, suspects), shown, outcomes)
+    return _best(_until(stop_s, pairs), shown, outcomes)
 
 
 def _suspects(
@@ -71,19 +70,15 @@ def _until(stop_s: float, mistakes: Iterable[Composed]) -> Iterator[Composed]:
 
 
 def _best(
-    mistakes: Iterable[Composed], failed: Sequence[Outcome], outcomes: Sequence[Outcome]
+    mistakes: Iterable[Composed], shown: Sequence[Replay], outcomes: Sequence[Outcome]
 ) -> Composed | None:
     """Return the mistake that agrees best with a solution, if it does well enough."""
-    has_passed = len(failed) < len(outcomes)
     most, found = round((1 - LEAST_AGREEMENT) * len(outcomes), 6), None
-    shown = _shown(failed)
     for one in mistakes:
         if not _seems_the_same(one, shown):
             continue
         same = _same(one, outcomes, most)
-        # Errors of another way are alike by chance, unless they are the same.
-        is_like = has_passed and one.is_ours
-        if any(tells(one, each, has_passed=is_like) for each in same):
+        if any(tells(one, each, has_passed=False) for each in same):
             found, num_other = one, len(outcomes) - len(same)
             if num_other == 0:
                 break
@@ -107,11 +102,26 @@ def _same(one: Composed, outcomes: Sequence[Outcome], most: float) -> list[Outco
     """
     same: list[Outcome] = []
     for position, outcome in enumerate(outcomes):
-        if does_the_same(one, outcome):
+        if _is_the_same(one, outcome):
             same.append(outcome)
         elif position + 1 - len(same) > most:
             return []
     return same
+
+
+def _is_the_same(one: Composed, outcome: Outcome) -> bool:
+    """Tell whether a mistake passes or fails a test just as a solution did.
+
+    Among so many mistakes some raise errors of the same kind by chance: the texts have
+    to be equal, and with them all sizes.
+    """
+    if not does_the_same(one, outcome):
+        return False
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    if not isinstance(evidence, RaisedEvidence):
+        return True
+    own = verdict_on(one, outcome.trial)
+    return own is not None and own.evidence == evidence
 
 
 def _shown(failed: Sequence[Outcome]) -> list[Replay]:
@@ -129,34 +139,35 @@ def _size(outcome: Outcome) -> tuple[bool, int]:
 
 
 def _pairs(
-    singles: Iterable[Composed], failed: Sequence[Outcome], outcomes: Sequence[Outcome]
+    singles: Iterable[Composed], shown: Sequence[Replay], outcomes: Sequence[Outcome]
 ) -> Iterator[Composed]:
     """Yield two usual mistakes at once, none of which fails what a solution passes.
 
     Of those that do the same in some of the failing tests, one is enough.
     """
     passed = [one for one in outcomes if not one.verdict][:2]
-    shown = _shown(failed)
     likely: dict[tuple[Hashable, ...], Composed] = {}
     for one in filter(lambda each: each.is_usual, singles):
         done = tuple(_done(one, each) for each in shown)
         if any(done) and all(does_the_same(one, outcome) for outcome in passed):
             likely.setdefault((one.text.module, one.text.name, *done), one)
     pairs = itertools.combinations(likely.values(), 2)
-    for a, b in sorted(pairs, key=lambda pair: pair[0].rank + pair[1].rank):
+    for a, b in sorted(pairs, key=_rank):
         if both := a.and_also(b):
             yield both
 
 
+def _rank(pair: tuple[Composed, Composed]) -> tuple[bool, int]:
+    """Sort pairs: what is ours first, because there are many, then what is usual."""
+    return not pair[0].is_ours, pair[0].rank + pair[1].rank
+
+
 def _done(one: Composed, seen: Replay) -> bytes:
     """Return what a mistake gives in a test, or nothing if that is right."""
-    outcome = seen.outcome
-    evidence = outcome.verdict.evidence if outcome.verdict else None
-    if isinstance(evidence, ArrayEvidence) and seen.call:
-        got = seen.result(one.as_solution())
-        does_harm = got is not None and not is_close(got, evidence.truth)
-        return _bytes(got) if got is not None and does_harm else b""
-    verdict = verdict_on(one, outcome.trial)
+    if seen.call:
+        got = seen.result_of(one)
+        return b"" if got is None or seen.is_right(got) else _bytes(got)
+    verdict = verdict_on(one, seen.outcome.trial)
     evidence = verdict.evidence if verdict else None
     if isinstance(evidence, ArrayEvidence):
         return _bytes(evidence.got)
