@@ -114,6 +114,17 @@ def test_the_usual_comes_first_and_the_reference_before_other_ways() -> None:
     assert [rank for rank, _ in ranks] == sorted(rank for rank, _ in ranks)
 
 
+def test_a_mistake_lies_in_a_name_itself_and_not_in_what_it_calls() -> None:
+    """What a task before asks for has tests of its own."""
+    heads = text_of("attention.SimpleMultiHeadAttention")
+    assert heads is not None
+
+    shown = ast.unparse(heads.tree)
+
+    assert "def _split_heads" in shown
+    assert "def scaled_dot_product_attention_simple" not in shown
+
+
 def test_what_would_end_the_process_raises() -> None:
     """MLX divides by the size of a part."""
     with pytest.raises(ValueError, match="unflatten"):

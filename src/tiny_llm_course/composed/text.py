@@ -14,6 +14,7 @@ import mlx.core as mx
 
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.syllabus import tasks
 
 Definition = ast.FunctionDef | ast.ClassDef
 
@@ -25,7 +26,7 @@ class Text:
     Attributes:
         module: The name of the module that it stands in.
         name: What it is called there.
-        tree: Its function or class among those of its file that it uses, without
+        tree: Its function or class among the helpers of its file that it uses, without
             docstrings and annotations.
     """
 
@@ -90,10 +91,18 @@ def _text(module: str, path: Path, name: str) -> Text | None:
     found = [name]
     for one in found:
         names = {node.id for node in ast.walk(own[one]) if isinstance(node, ast.Name)}
-        found += [other for other in own if other in names and other not in found]
+        helpers = names.intersection(own) - public_names()
+        found += [other for other in own if other in helpers and other not in found]
     # In the order of the file: a class stands below those that it inherits from.
     body: list[ast.stmt] = [own[one] for one in own if one in found]
     return Text(module, name, ast.Module(body, type_ignores=[]))
+
+
+@functools.cache
+def public_names() -> frozenset[str]:
+    """Return the names that tasks ask for: each of them is judged by itself."""
+    symbols = [symbol for task in tasks() for symbol in task.symbols]
+    return frozenset(one.rpartition(".")[2] for one in symbols)
 
 
 @functools.cache
