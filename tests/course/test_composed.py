@@ -16,7 +16,6 @@ from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.diagnosis import Outcome
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import normal, weight
-from tiny_llm_course.grading.replay import replay
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.oracle.kept import basics
@@ -237,38 +236,6 @@ def test_two_mistakes_of_plain_numbers_are_named() -> None:
     assert found is not None
     assert "`*` stands between `flops` and `flops_per_s`" in found.says
     assert "`*` stands between `num_bytes` and `bytes_per_s`" in found.says
-
-
-def test_a_call_is_made_again_by_itself() -> None:
-    def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
-        del bias
-        return x @ w
-
-    wrong = Specimen(LINEAR, "basics.linear", linear).as_solution()
-    seen = replay(Outcome(TRIALS[0], TRIALS[0].run(wrong)))
-    found = {one.says: one for one in composed(LINEAR) if one.is_ours}
-
-    assert seen.call is not None
-    assert seen.compared_with(found["`w` is not transposed."]) is True
-    assert seen.compared_with(found["`bias` is not added to `y`."]) is None
-    assert seen.compared_with(found["`x` is not multiplied by `w`."]) is False
-
-
-def test_a_call_that_is_another_each_time_is_not_made_again() -> None:
-    """What one mistake leaves behind would be held against the next."""
-    calls: list[int] = []
-
-    def test(grade: Grader) -> None:
-        calls.append(1)
-        x, w = normal(3, 4) * len(calls), weight(4, 4)
-        grade.assert_close(
-            Call("basics.linear", (x, w)), basics.linear(x, w), mx.float32
-        )
-
-    trial = Trial(LINEAR, "remembers", test, {}, mx.cpu)
-    wrong = Specimen(LINEAR, "basics.linear", lambda x, _: x).as_solution()
-
-    assert replay(Outcome(trial, trial.run(wrong))).call is None
 
 
 def test_an_array_where_a_number_belongs_is_no_error_of_ours() -> None:
