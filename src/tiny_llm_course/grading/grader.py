@@ -37,6 +37,7 @@ from tiny_llm_course.grading.verdict import (
     UnsteadyEvidence,
     VerdictError,
     WrongError,
+    is_equal,
 )
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.syllabus import Task, task_at, tasks_of
@@ -108,7 +109,7 @@ class Grader:
         if got is None and expected is not None:
             message = say("grading.nothing", call=call, expected=expected)
             raise WrongError(message, TextEvidence(got))
-        if got != expected:
+        if not is_equal(got, expected):
             message = say("grading.not_equal", call=call, expected=expected, got=got)
             raise WrongError(message, TextEvidence(got, expected))
 
