@@ -117,7 +117,7 @@ def composed(task: Address) -> tuple[Composed, ...]:
         for symbol, text in _texts(task)
         for changes in _sets_of_changes(text)
     ]
-    return tuple(sorted(mistakes, key=lambda one: one.rank))
+    return tuple(sorted(mistakes, key=lambda one: (not one.is_ours, one.rank)))
 
 
 def _sets_of_changes(text: Text) -> Iterator[tuple[Change, ...]]:
