@@ -92,6 +92,11 @@ def temperature_ignored(x: mx.array, temp: float) -> mx.array:
 
 
 @_draw
+def temperature_twice(x: mx.array, temp: float) -> mx.array:
+    return mx.random.categorical(x / temp / temp)
+
+
+@_draw
 def temperature_divides_probabilities(x: mx.array, temp: float) -> mx.array:
     return mx.random.categorical(mx.exp(x) / temp)
 
