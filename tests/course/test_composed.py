@@ -4,22 +4,27 @@ import ast
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 import pytest
 
-from tiny_llm_course.composed.mistakes import Composed, composed
-from tiny_llm_course.composed.text import text_of
+from tiny_llm_course.composed.changes import changes_of
+from tiny_llm_course.composed.mistakes import Composed, composed, sentence
+from tiny_llm_course.composed.text import CarefulMlx, text_of
 from tiny_llm_course.grading import composing, errors
 from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.closeness import Truth
 from tiny_llm_course.grading.diagnosis import Outcome
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.inputs import normal, weight
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import RaisedEvidence
+from tiny_llm_course.grading.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.oracle.kept import basics
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address, task_at
 
 LINEAR = Address(1, 1, 2)
+ROPE = "positional_encoding.RoPE"
+NONE = "`bias` may be None or not, and is used as if it never were one of the two."
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,77 @@ def _shown(symbol: str) -> str:
 )
 def test_a_place_and_a_kind_make_a_sentence(task: Address, says: str) -> None:
     assert says in [one.says for one in composed(task)]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "says"),
+    [
+        ("basics.softmax", "1e-05 is added to the total, which changes the result."),
+        ("basics.softmax", "`axis` is taken to be `-1`, whatever is asked for."),
+        (ROPE, "The default of `base` is `1000000` instead of `10000`."),
+        ("basics.silu", "`x` is added to the result, which does not belong there."),
+        (
+            "basics.silu",
+            "`x` is cut off at 20: larger entries come out as if they were that.",
+        ),
+        (
+            "basics.silu",
+            "The leading axes of the result are joined to one and not cut again.",
+        ),
+        (
+            "basics.linear",
+            "`bias` gets an axis at the end, and so meets another axis than its own.",
+        ),
+        ("basics.linear", NONE),
+        (
+            "kv_cache.TinyKvFullCache",
+            "The line for `offset` comes too early: others have to see first what it "
+            "changes.",
+        ),
+        (
+            "kv_cache.TinyKvFullCache",
+            "`_keys` is taken as a whole, where a part of it belongs.",
+        ),
+    ],
+)
+def test_what_is_done_beside_makes_a_sentence(symbol: str, says: str) -> None:
+    text = text_of(symbol)
+    assert text is not None
+
+    assert says in [sentence(one) for one in changes_of(text)]
+
+
+def test_what_is_wrong_at_several_places_alike_is_one_mistake() -> None:
+    """Somebody who forgets one transpose forgets them all."""
+    says = "`wq` is not transposed.\n`wk` is not transposed.\n`wv` is not transposed."
+
+    assert any(one.says.startswith(says) for one in composed(LINEAR))
+
+
+def test_the_usual_comes_first_and_the_reference_before_other_ways() -> None:
+    ranks = [(one.rank, not one.is_ours) for one in composed(LINEAR)]
+
+    assert ranks[0] == (0, False)
+    assert [rank for rank, _ in ranks] == sorted(rank for rank, _ in ranks)
+
+
+def test_a_mistake_lies_in_a_name_itself_and_not_in_what_it_calls() -> None:
+    """What a task before asks for has tests of its own."""
+    heads = text_of("attention.SimpleMultiHeadAttention")
+    assert heads is not None
+
+    shown = ast.unparse(heads.tree)
+
+    assert "def _split_heads" in shown
+    assert "def scaled_dot_product_attention_simple" not in shown
+
+
+def test_what_would_end_the_process_raises() -> None:
+    """MLX divides by the size of a part."""
+    with pytest.raises(ValueError, match="unflatten"):
+        CarefulMlx().unflatten(mx.zeros((2, 4)), -1, (-1, 0))
+    with pytest.raises(ValueError, match="split"):
+        CarefulMlx().split(mx.zeros(4), 0)
 
 
 def _trial(name: str, *, has_bias: bool) -> Trial:
@@ -98,6 +174,129 @@ def test_two_mistakes_at_once_are_named() -> None:
         "`w` is not transposed.",
         "`bias` is not added to `y`.",
     ]
+
+
+ROOFLINE = Address(2, 2, 3)
+
+
+def _works(name: str, work: tuple[float, ...], expected: tuple[float, str]) -> Trial:
+    def test(grade: Grader) -> None:
+        grade.assert_equal(Call("roofline.roofline", work), expected)
+
+    return Trial(ROOFLINE, name, test, {}, mx.cpu)
+
+
+WORKS = [
+    _works("compute", (6.0, 1.0, 2.0, 1.0), (3.0, "compute")),
+    _works("memory", (2.0, 5.0, 2.0, 1.0), (5.0, "memory")),
+]
+
+
+def test_a_change_of_another_right_way_is_named() -> None:
+    """The reference has no `max` that somebody may take for `min`."""
+
+    def roofline(
+        flops: float, num_bytes: float, flops_per_s: float, bytes_per_s: float
+    ) -> tuple[float, str]:
+        compute_s, memory_s = flops / flops_per_s, num_bytes / bytes_per_s
+        word = "memory" if memory_s >= compute_s else "compute"
+        return sorted([compute_s, memory_s])[0], word
+
+    solution = Specimen(ROOFLINE, "roofline.roofline", roofline).as_solution()
+
+    found = composing.compose(
+        [Outcome(one, one.run(solution)) for one in WORKS], ROOFLINE
+    )
+
+    assert found is not None
+    assert found.says == "`min` stands where `max` belongs."
+
+
+def test_two_mistakes_of_plain_numbers_are_named() -> None:
+    """Not only arrays are told apart."""
+
+    def roofline(
+        flops: float, num_bytes: float, flops_per_s: float, bytes_per_s: float
+    ) -> tuple[float, str]:
+        compute_s, memory_s = flops * flops_per_s, num_bytes * bytes_per_s
+        if compute_s > memory_s:
+            return compute_s, "compute"
+        return memory_s, "memory"
+
+    solution = Specimen(ROOFLINE, "roofline.roofline", roofline).as_solution()
+    works = [
+        _works("compute", (6.0, 1.0, 2.0, 3.0), (3.0, "compute")),
+        _works("memory", (2.0, 50.0, 2.0, 5.0), (10.0, "memory")),
+    ]
+
+    found = composing.compose(
+        [Outcome(one, one.run(solution)) for one in works], ROOFLINE
+    )
+
+    assert found is not None
+    assert "`*` stands between `flops` and `flops_per_s`" in found.says
+    assert "`*` stands between `num_bytes` and `bytes_per_s`" in found.says
+
+
+def test_an_array_where_a_number_belongs_is_no_error_of_ours() -> None:
+    solution = Specimen(
+        ROOFLINE, "roofline.roofline", lambda *_: np.array([1.0, 2.0])
+    ).as_solution()
+
+    verdicts = [WORKS[0].run(solution) for _ in range(2)]
+
+    first, again = (one.evidence for one in verdicts if one)
+    assert first is not None
+    assert first.matches(again)
+
+
+def test_what_is_wrong_is_compared_as_precisely_as_it_is_large() -> None:
+    """The truth is small, and what comes out instead is a thousand times as large."""
+    truth = Truth(np.ones(2), np.ones(2))
+    got, other = mx.array([1234.0, 1.0]), mx.array([1234.0002, 1.0])
+
+    assert ArrayEvidence(got, truth).matches(ArrayEvidence(other, truth))
+    assert not ArrayEvidence(got, truth).matches(ArrayEvidence(got + 1, truth))
+
+
+SILU = Address(1, 4, 2)
+
+
+def _activated(dtype: mx.Dtype) -> Trial:
+    def test(grade: Grader) -> None:
+        x = normal(3, 4, dtype=dtype)
+        grade.assert_close(Call("basics.silu", (x,)), basics.silu(x), dtype)
+
+    return Trial(SILU, str(dtype), test, {}, mx.cpu)
+
+
+def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
+    """By its numbers alone, what is left in float32 is right."""
+
+    def silu(x: mx.array) -> mx.array:
+        x = x.astype(mx.float32)
+        return x / (1 - mx.exp(-x))
+
+    solution = Specimen(SILU, "basics.silu", silu).as_solution()
+    trials = [_activated(mx.float32), _activated(mx.float16)]
+
+    found = composing.compose([Outcome(one, one.run(solution)) for one in trials], SILU)
+
+    assert found is not None
+    assert found.says.splitlines() == [
+        "The result is left in float32, whatever the dtype of the input.",
+        "`-` stands between `1` and the exponential of minus `x`, where `+` belongs.",
+    ]
+
+
+def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
+    """Among a thousand changes, some raise whatever a solution raises."""
+
+    def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+        del x, w, bias
+        return mx.zeros((5, 7)) @ mx.zeros((2, 3))
+
+    assert _named(linear) is None
 
 
 def test_what_is_like_no_change_has_no_name() -> None:

@@ -67,6 +67,26 @@ def test_mistake_that_looks_alike_by_chance_is_not_named() -> None:
     assert explain(outcomes, [_silu_plus(1)]) == []
 
 
+def _silu_plus_by_dtype(**offsets: float) -> Specimen:
+    def silu(x: mx.array) -> mx.array:
+        return x + offsets.get(str(x.dtype).removeprefix("mlx.core."), 0)
+
+    return Specimen(TASK, "basics.silu", silu)
+
+
+def test_mistake_that_fails_where_a_solution_is_right_comes_second() -> None:
+    """Although it fails the first test just as the solution does."""
+    solution = _silu_plus_by_dtype(float32=1, float16=3)
+    float32, float16, bfloat16 = _trials("basics.silu")
+    trials = [float32, *_trials("basics.silu")[:1], float16, bfloat16]
+    outcomes = [Outcome(one, one.run(solution.as_solution())) for one in trials]
+
+    everywhere, there = _silu_plus(1), _silu_plus_by_dtype(float16=3)
+
+    assert explain(outcomes, [everywhere, there]) == [there]
+    assert explain(outcomes, [everywhere]) == [everywhere]
+
+
 def test_what_is_not_the_same_twice_has_no_name_but_that() -> None:
     """Nor is it called wrong in half precision only, as it may look."""
     count = itertools.count(1)
@@ -113,3 +133,19 @@ def test_mistake_is_named_though_python_complains_by_another_name() -> None:
     verdict = trial.run(Specimen(TASK, "basics.silu", silu).as_solution())
 
     assert explain([Outcome(trial, verdict)], [one]) == [one]
+
+
+def _is_equal(value: float, grade: Grader) -> None:
+    """Expect an operation to leave a number as it is."""
+    grade.assert_equal(Call("basics.f", (value,)), value)
+
+
+def test_the_argument_is_told_that_wrong_answers_have_in_common() -> None:
+    trials = [
+        Trial(TASK, "test", _is_equal, {"value": value}, mx.cpu)
+        for value in (0.0, 2.0, 3.0)
+    ]
+
+    outcomes = _outcomes(Activations(f=lambda x: x or mx.inf), trials)
+
+    assert describe(outcomes) == "only wrong where `value` is 0.0"

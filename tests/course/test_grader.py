@@ -395,3 +395,15 @@ def test_a_layer_that_is_called_twice_is_written_line_by_line() -> None:
     ]
     assert call.run(load_solution("ref")).shape == x.shape
     assert any(array is before for array in call.arrays())
+
+
+def test_where_a_line_ends_tells_no_complaint_from_another(with_silu: Write) -> None:
+    """Some print a line end before the second copy of a text, and some do not."""
+    grader, call = with_silu(RIGHT), Call("basics.silu", (mx.zeros(1),))
+    evidence = []
+    for printed in ("a text\na text", "a text a text"):
+        with pytest.raises(WrongError) as caught:
+            grader.assert_that(claim=False, call=call, complaint=f"printed {printed!r}")
+        evidence.append(caught.value.evidence)
+
+    assert evidence[0].matches(evidence[1])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.symptoms import describe, describe_shares
+from tiny_llm_course.grading.symptoms import describe, describe_shares, describe_value
 
 RIGHT = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5], [2.0, 0.25, 5.0]])
 
@@ -107,3 +107,28 @@ def test_a_wrong_shape_is_described(shape: tuple[int, ...], says: str) -> None:
     got = mx.zeros(shape)
 
     assert says in (describe(got, Truth(RIGHT, np.abs(RIGHT))) or "")
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "says"),
+    [
+        ("", " upon", "the text is empty"),
+        ("<end>", "", "no text at all"),
+        ("Once upon", " upon", "with 'Once' before it"),
+        (" upon<end>", " upon", "with '<end>' behind it"),
+        ("Once upon<end>", " upon", "with 'Once' before it and '<end>' behind it"),
+        (" upon a", " upon a time", "breaks off after 7 of 12 characters"),
+        ("a time", " upon a time", "the first 6 characters are missing"),
+        (" upon????", " upon a time", "right up to ' upon', and wrong"),
+        (3.0, 1.5, "2 times what it should be"),
+        ([65], "A", "a `list`, where a `str` is due"),
+    ],
+)
+def test_a_text_or_a_number_is_described(
+    got: object, expected: object, says: str
+) -> None:
+    assert says in (describe_value(got, expected) or "")
+
+
+def test_a_text_that_is_like_nothing_is_not_described() -> None:
+    assert describe_value("xyz", " upon a time") is None

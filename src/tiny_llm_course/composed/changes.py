@@ -1,101 +1,43 @@
 """What may go wrong at a place of the reference's text."""
 
 import ast
-import copy
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tiny_llm_course.composed.statements import wrong_statements
+from tiny_llm_course.composed.tables import (
+    AXES,
+    DONE_TWICE,
+    FAMILIES,
+    OTHER_COMPARISONS,
+    OTHER_FUNCTIONS,
+    OTHER_OPERATORS,
+    SMALL,
+    SPREAD,
+)
 from tiny_llm_course.composed.text import Slot, Text, slots
+from tiny_llm_course.composed.whole import changed_functions
 from tiny_llm_course.composed.words import OPERATIONS, function_of, named
 
-OTHER_FUNCTIONS = {
-    "mean": ("sum", "max"),
-    "sum": ("mean", "max"),
-    "max": ("min", "mean"),
-    "min": ("max",),
-    "maximum": ("minimum",),
-    "minimum": ("maximum",),
-    "argmax": ("argmin",),
-    "rsqrt": ("sqrt", "square", "reciprocal"),
-    "sqrt": ("square",),
-    "sigmoid": ("tanh",),
-    "silu": ("mx.sigmoid", "mx.tanh"),
-    "softmax": ("mx.sigmoid",),
-    "cos": ("sin",),
-    "sin": ("cos",),
-    "erf": ("tanh",),
-    "tanh": ("erf", "sigmoid"),
-    "exp": ("log", "square"),
-    "round": ("floor", "ceil"),
-    "stack": ("concatenate",),
-    "repeat": ("tile",),
-    "arange": ("ones",),
-    "logsumexp": ("max",),
+RESULTS = ("in_float32", "axis_in_front", "axes_in_front", "axes_joined", "squeezed")
+"""What is done to a result, each by one of `HELPERS`."""
+
+AXES_ADDED = ("axis_at_the_end", "axis_after_the_first")
+"""What is done to an array that has to fit to another."""
+
+OF_QWEN2 = {
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "rms_norm_eps": 1e-6,
+    "vocab_size": 151936,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1000000,
 }
-"""What is taken for what. Without a module it is another of the same."""
-
-DONE_TWICE = {
-    *("softmax", "silu", "rope", "rsqrt", "sigmoid", "embedding", "log"),
-    *("norm", "input_layernorm", "post_attention_layernorm"),
-}
-
-OTHER_OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
-    ast.Add: (ast.Sub, ast.Mult),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.Div, ast.Add),
-    ast.Div: (ast.Mult,),
-    ast.FloorDiv: (ast.Mod, ast.Mult),
-    ast.Mod: (ast.FloorDiv,),
-    ast.LShift: (ast.RShift,),
-    ast.RShift: (ast.LShift,),
-}
-
-OTHER_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
-    ast.Lt: (ast.LtE, ast.Gt, ast.GtE),
-    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
-    ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
-    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.In: (ast.NotIn,),
-}
-
-FAMILIES = (
-    ("query", "key", "value"),
-    ("wq", "wk", "wv", "wo"),
-    ("bq", "bk", "bv"),
-    ("q_proj", "k_proj", "v_proj", "o_proj"),
-    ("w_gate", "w_up", "w_down"),
-    ("gate_proj", "up_proj", "down_proj"),
-    ("gate", "up"),
-    ("cos", "sin"),
-    ("keys", "values"),
-    ("_keys", "_values"),
-    ("scales", "biases"),
-    ("scale", "bias"),
-    ("weight", "bias"),
-    ("a", "b"),
-    ("x", "h"),
-    ("L", "S"),
-    ("low", "high"),
-    ("dim", "hidden_dim"),
-    ("group_size", "bits"),
-    ("flops", "num_bytes"),
-    ("flops_per_s", "bytes_per_s"),
-    ("compute_s", "memory_s"),
-    ("start", "stop"),
-    ("hidden_size", "intermediate_size"),
-    ("num_heads", "num_kv_heads"),
-    ("num_attention_heads", "num_key_value_heads", "num_kv_heads"),
-    ("input_layernorm", "post_attention_layernorm"),
-    ("w_input_layernorm", "w_post_attention_layernorm"),
-    ("attention", "mlp"),
-)
-"""Names of one kind, of which one is easily taken for another."""
-
-AXES = (-1, -2, 0, 1)
+"""What `config.json` of Qwen2-0.5B says, which people copy from there."""
 
 
 @dataclass(frozen=True)
@@ -143,16 +85,22 @@ class Alternatives:
             ast.BinOp: self._operations,
             ast.UnaryOp: self._signs,
             ast.Compare: self._comparisons,
+            ast.BoolOp: self._questions,
             ast.Constant: self._constants,
             ast.Name: self._names,
             ast.Attribute: self._names,
             ast.Slice: self._slices,
             ast.IfExp: self._choices,
-            ast.FunctionDef: self._exchanges,
+            ast.FunctionDef: self._functions,
+            ast.Subscript: self._subscripts,
+            ast.Return: self._returns,
         }
         node = self.slot.node
         others = self._statements if isinstance(node, ast.stmt) else _none
         yield from alternatives.get(type(node), others)(node)
+        for changed, kind, what in wrong_statements(node):
+            words = what if isinstance(what, str) else self._named(what)
+            yield self._change(changed, kind, what=words)
 
     def _change(self, node: ast.AST, kind: str, **words: str) -> Change:
         return Change(self.slot, node, kind, words)
@@ -178,6 +126,9 @@ class Alternatives:
             yield self._change(_helped("reshaped", [receiver, *call.args]), "reshaped")
         if function == "unflatten":
             yield self._change(_helped("cut_otherwise", call.args), "cut_otherwise")
+        if function == "flatten" and len(call.args) == 3:
+            changed = _helped("joined_otherwise", call.args)
+            yield self._change(changed, "joined_otherwise")
         if function == "linear":
             what = self._named(call.args[1])
             stored = _helped("linear_as_stored", call.args)
@@ -188,9 +139,17 @@ class Alternatives:
             yield self._change(
                 ast.Call(called, call.args, call.keywords), "instead", **words
             )
+        yield from self._as_stored(call)
         yield from self._parentheses(call)
         yield from self._arguments(call)
         yield from self._keywords(call)
+
+    def _as_stored(self, call: ast.Call) -> Iterator[Change]:
+        """Yield the weight of a layer as it is stored."""
+        if function_of(call) == "dequantize_linear":
+            layer = call.args[0]
+            stored = ast.Attribute(layer, "weight", ast.Load())
+            yield self._change(stored, "as_stored", what=self._named(layer))
 
     def _parentheses(self, call: ast.Call) -> Iterator[Change]:
         """Yield what comes out when an operand slips out of a call."""
@@ -280,6 +239,9 @@ class Alternatives:
                 yield self._change(node.right, f"no_{kind}", left=right, right=left)
             if isinstance(node.op, ast.Div):
                 yield self._change(node.right, "not_inverted", what=right)
+                again = ast.BinOp(node, node.op, node.right)
+                yield self._change(again, "divided_twice", left=left, right=right)
+                yield from self._small_numbers(node, right)
         if not isinstance(node.op, ast.Add | ast.Mult):
             turned = ast.BinOp(node.right, node.op, node.left)
             yield self._change(turned, "turned", left=left, right=right)
@@ -291,6 +253,13 @@ class Alternatives:
             changed = ast.BinOp(node.left, other(), node.right)
             yield self._change(changed, "operator", left=left, right=right, **words)
 
+    def _small_numbers(self, node: ast.BinOp, what: str) -> Iterator[Change]:
+        """Yield a division that is kept from 0 where nothing is to be added."""
+        for small in SMALL:
+            below = ast.BinOp(node.right, ast.Add(), ast.Constant(small))
+            divided = ast.BinOp(node.left, node.op, below)
+            yield self._change(divided, "small_number", what=what, got=f"{small:g}")
+
     def _signs(self, node: ast.UnaryOp) -> Iterator[Change]:
         """Yield what is left when a minus is lost. A negative number is one thing."""
         is_number = isinstance(node.operand, ast.Constant)
@@ -299,24 +268,37 @@ class Alternatives:
 
     def _choices(self, node: ast.IfExp) -> Iterator[Change]:
         """Yield one side of a choice."""
+        if asked := _asked_for_none(node.test):
+            what = f"`{asked}`"
+            yield self._change(node.body, "none", what=what)
+            yield self._change(node.orelse, "none", what=what)
+            return
         what = self._named(node.body)
         yield self._change(node.body, "always", what=what)
         yield self._change(node.orelse, "never", what=what)
 
     def _comparisons(self, node: ast.Compare) -> Iterator[Change]:
         """Yield what else may be asked."""
-        if len(node.ops) > 1:
-            return
-        left, operator, right = node.left, node.ops[0], node.comparators[0]
-        for other in OTHER_COMPARISONS.get(type(operator), ()):
-            yield self._change(
-                ast.Compare(left, [other()], [right]),
-                "comparison",
-                left=self._named(left),
-                right=self._named(right),
-                got=f"`{_sign(other())}`",
-                expected=f"`{_sign(operator)}`",
-            )
+        sides = [node.left, *node.comparators]
+        for i, operator in enumerate(node.ops):
+            for other in OTHER_COMPARISONS.get(type(operator), ()):
+                operators = [*node.ops[:i], other(), *node.ops[i + 1 :]]
+                yield self._change(
+                    ast.Compare(node.left, operators, node.comparators),
+                    "comparison",
+                    left=self._named(sides[i]),
+                    right=self._named(sides[i + 1]),
+                    got=f"`{_sign(other())}`",
+                    expected=f"`{_sign(operator)}`",
+                )
+
+    def _questions(self, node: ast.BoolOp) -> Iterator[Change]:
+        """Yield what is asked when one of several questions is forgotten."""
+        for i, left_out in enumerate(node.values):
+            rest = [*node.values[:i], *node.values[i + 1 :]]
+            asked = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+            what = f"`{ast.unparse(left_out)}`"
+            yield self._change(asked, "not_asked", what=what)
 
     def _constants(self, node: ast.Constant) -> Iterator[Change]:
         """Yield what is easily taken for a number, or the other flag."""
@@ -344,6 +326,12 @@ class Alternatives:
             yield self._change(_helped("reshaped", [node.value, *ends]), "reshaped")
             return
         own = node.id if isinstance(node, ast.Name) else node.attr
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "args":
+            yield from self._of_one_model(node)
+        if own in SPREAD:
+            for kind in AXES_ADDED:
+                spread = _helped(kind, [node])
+                yield self._change(spread, kind, what=self._named(node))
         for family in FAMILIES:
             for other in family if own in family else ():
                 if other == own or other not in self.known:
@@ -354,13 +342,24 @@ class Alternatives:
                 words = {"got": self._named(taken), "expected": self._named(node)}
                 yield self._change(taken, "instead", **words)
 
-    def _exchanges(self, function: ast.FunctionDef) -> Iterator[Change]:
-        """Yield two names of one kind that are taken for each other all along."""
-        for family in FAMILIES:
-            for a, b in itertools.combinations(self.known & set(family), 2):
-                exchanged = Exchange(a, b).visit(copy.deepcopy(function))
-                if ast.unparse(exchanged) != ast.unparse(function):
-                    yield self._change(exchanged, "exchanged", a=f"`{a}`", b=f"`{b}`")
+    def _of_one_model(self, node: ast.Attribute) -> Iterator[Change]:
+        """Yield what one model has, where the model at hand is to be asked."""
+        if node.attr in OF_QWEN2:
+            number = OF_QWEN2[node.attr]
+            words = {"what": f"`{node.attr}`", "got": f"{number:g}"}
+            yield self._change(ast.Constant(number), "of_one_model", **words)
+
+    def _functions(self, function: ast.FunctionDef) -> Iterator[Change]:
+        """Yield what may go wrong with a function as a whole."""
+        for changed, kind, words in changed_functions(function, self.known):
+            yield self._change(changed, kind, **words)
+
+    def _lookups(self, node: ast.Subscript) -> Iterator[Change]:
+        """Yield a look-up along the second axis in place of the first."""
+        if isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Name):
+            along = ast.Tuple([ast.Slice(), node.slice], ast.Load())
+            columns = ast.Subscript(node.value, along, ast.Load())
+            yield self._change(columns, "columns", what=self._named(node.value))
 
     def _slices(self, node: ast.Slice) -> Iterator[Change]:
         """Yield other ends of a range."""
@@ -368,6 +367,27 @@ class Alternatives:
             yield self._change(ast.Slice(None, node.upper), "slice")
         if node.upper:
             yield self._change(ast.Slice(node.lower, None), "slice")
+        for operator in (ast.Add(), ast.Sub()):
+            if node.lower:
+                lower = ast.BinOp(node.lower, operator, ast.Constant(1))
+                yield self._change(ast.Slice(lower, node.upper), "slice")
+            if node.upper:
+                upper = ast.BinOp(node.upper, operator, ast.Constant(1))
+                yield self._change(ast.Slice(node.lower, upper), "slice")
+
+    def _subscripts(self, node: ast.Subscript) -> Iterator[Change]:
+        """Yield the whole of what only a part belongs of."""
+        yield from self._lookups(node)
+        if isinstance(node.ctx, ast.Load) and _has_slice(node.slice):
+            yield self._change(node.value, "whole", what=self._named(node.value))
+
+    def _returns(self, node: ast.Return) -> Iterator[Change]:
+        """Yield what may be done to a result that is right."""
+        value = node.value
+        if value is None or isinstance(value, ast.Tuple | ast.Constant):
+            return
+        for kind in RESULTS:
+            yield self._change(ast.Return(_helped(kind, [value])), kind)
 
     def _statements(self, node: ast.stmt) -> Iterator[Change]:
         """Yield what may go wrong with a whole statement."""
@@ -378,14 +398,6 @@ class Alternatives:
                 yield self._change(ast.Pass(), "unchanged", what=self._named(target))
             case ast.Assign(value=value):
                 yield self._change(ast.Expr(value), "not_kept", what=self._named(value))
-            case ast.Return(value) if value:
-                cast = ast.Attribute(value, "astype", ast.Load())
-                float32 = ast.Attribute(
-                    ast.Name("mx", ast.Load()), "float32", ast.Load()
-                )
-                yield self._change(
-                    ast.Return(ast.Call(cast, [float32], [])), "in_float32"
-                )
             case ast.For(target, over, body):
                 turned = ast.Call(ast.Name("reversed", ast.Load()), [over], [])
                 yield self._change(ast.For(target, turned, body, []), "backwards")
@@ -396,44 +408,31 @@ class Alternatives:
                 )
                 yield self._change(ast.For(target, fewer, body, []), "not_the_last")
             case ast.If(test, body, orelse):
-                words = {"what": f"`{ast.unparse(test)}`"}
-                yield self._change(
-                    ast.If(ast.Constant(True), body, orelse), "condition", **words
-                )
-                yield self._change(
-                    ast.If(ast.Constant(False), body, orelse), "condition", **words
-                )
+                asked = _asked_for_none(test)
+                kind = "none" if asked else "condition"
+                words = {"what": f"`{asked or ast.unparse(test)}`"}
+                for always in (True, False):
+                    branch = ast.If(ast.Constant(always), body, orelse)
+                    yield self._change(branch, kind, **words)
             case _:
                 pass
 
 
-@dataclass
-class Exchange(ast.NodeTransformer):
-    """Put two names in the place of each other wherever they are read.
+def _asked_for_none(test: ast.expr) -> str:
+    """Return what a condition compares with None, if it does nothing else."""
+    match test:
+        case ast.Compare(
+            ast.Name(name), [ast.Is() | ast.IsNot()], [ast.Constant(None)]
+        ):
+            return name
+        case _:
+            return ""
 
-    Attributes:
-        a: The one.
-        b: The other.
-    """
 
-    a: str
-    b: str
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        """Exchange a variable."""
-        if isinstance(node.ctx, ast.Load):
-            node.id = self._other(node.id)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
-        """Exchange an attribute."""
-        self.generic_visit(node)
-        if isinstance(node.ctx, ast.Load):
-            node.attr = self._other(node.attr)
-        return node
-
-    def _other(self, name: str) -> str:
-        return {self.a: self.b, self.b: self.a}.get(name, name)
+def _has_slice(index: ast.expr) -> bool:
+    """Tell whether an index leaves the number of axes as it is, or adds some."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(isinstance(one, ast.Slice) for one in parts)
 
 
 def _none(node: ast.AST) -> Iterator[Change]:
@@ -458,6 +457,8 @@ def _receiver(call: ast.Call) -> ast.expr | None:
 
 def _in_place_of(function: ast.expr, other: str) -> ast.expr:
     """Return another function, of the same module or of one that it names."""
+    if isinstance(function, ast.Name) and function.id in {"max", "min", "sum"}:
+        return ast.Name(other, ast.Load())
     if "." in other or not isinstance(function, ast.Attribute):
         module, _, name = other.rpartition(".")
         owner: ast.expr = ast.Name(module or "mx", ast.Load())

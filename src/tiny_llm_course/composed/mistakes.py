@@ -1,60 +1,98 @@
 """The changes of a text as known mistakes: run when no record explains a failure."""
 
+import ast
 import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed.changes import Change, changes_of
-from tiny_llm_course.composed.text import text_of
+from tiny_llm_course.composed.tables import FAMILIES
+from tiny_llm_course.composed.text import Text, text_of, text_of_variant
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay
+from tiny_llm_course.specimens import Overlay, right_variants
 from tiny_llm_course.syllabus import Address, task_at
 
-USUAL = {
-    *("left_out", "not_handed_on", "exchanged", "not_transposed", "reshaped", "turned"),
-    *("no_sum", "no_product", "no_quotient", "in_float32", "instead", "cut_otherwise"),
-}
-"""Kinds of changes that are tried two at a time."""
+USUAL = (
+    *("not_transposed", "left_out", "not_handed_on", "no_sum", "reshaped", "instead"),
+    *("exchanged", "cut_otherwise", "joined_otherwise", "no_product", "in_float32"),
+    *("no_quotient", "turned", "operator", "no_axis", "whole", "never", "none"),
+    "fixed",
+)
+"""Kinds of changes that are tried two at a time, those that are made most first."""
+
+KIND_OF = {name: family[0] for family in reversed(FAMILIES) for name in family}
+"""One name for all of a family."""
 
 
 @dataclass(frozen=True, eq=False)
 class Composed:
-    """The reference's own way to write a public name, but for one change, or two.
+    """A right way to write a public name, but for one change, or two.
 
     Attributes:
         task: The task whose tests judge it.
         symbol: The public name.
-        implementation: The function or class.
-        changes: What is wrong with it.
+        text: The right way.
+        changes: What is wrong with it. None of them stands inside another.
     """
 
     task: Address
     symbol: str
-    implementation: Any
+    text: Text
     changes: tuple[Change, ...]
 
     @property
     def name(self) -> str:
         """The kinds of what is wrong. The book has no place for it."""
-        return "composed: " + ", ".join(one.kind for one in self.changes)
+        return "composed: " + ", ".join(dict.fromkeys(one.kind for one in self.changes))
 
     @property
     def says(self) -> str:
         """What a learner reads whose solution does what this one does."""
-        return "\n".join(sentence(one) for one in self.changes)
+        return "\n".join(dict.fromkeys(sentence(one) for one in self.changes))
+
+    @property
+    def rank(self) -> int:
+        """How many kinds of mistakes are more usual."""
+        kind = self.changes[0].kind
+        return USUAL.index(kind) if kind in USUAL else len(USUAL)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a change of the reference, and not of another way."""
+        return self.text is text_of(self.symbol)
 
     @property
     def is_usual(self) -> bool:
         """Whether people make it so often that they make another beside it."""
-        return all(one.kind in USUAL for one in self.changes)
+        return self.rank < len(USUAL)
 
     def and_also(self, other: "Composed") -> "Composed | None":
         """Return both mistakes at once, or None where that makes no program."""
-        if self.symbol != other.symbol:
+        if self.text is not other.text:
             return None
-        return with_changes(self.task, self.symbol, *self.changes, *other.changes)
+        both = (*self.changes, *other.changes)
+        return Composed(self.task, self.symbol, self.text, both)
+
+    @functools.cached_property
+    def implementation(self) -> Any:  # noqa: ANN401 - anything that is wrong
+        """The function or class, or None if the changes make no program of it."""
+        before = [one.slot.node for one in self.changes]
+        for one in self.changes:
+            one.slot.put(one.node)
+        try:
+            code = self.text.compiled()
+        except (SyntaxError, TypeError, ValueError):
+            return None
+        finally:
+            for one, node in zip(reversed(self.changes), reversed(before), strict=True):
+                one.slot.put(node)
+        try:
+            return self.text.run(code)
+        except (NameError, AttributeError, TypeError):
+            return None
 
     def as_solution(self) -> Solution:
         """Return the reference solution with this name replaced."""
@@ -69,43 +107,43 @@ def sentence(change: Change) -> str:
 
 @functools.cache
 def composed(task: Address) -> tuple[Composed, ...]:
-    """Return all mistakes that one change makes of the reference's way to do a task."""
-    return tuple(
-        one for symbol in task_at(task).symbols for one in _of_symbol(task, symbol)
+    """Return all mistakes that one change makes of the right ways to do a task.
+
+    What is usual comes first, and the reference before other ways: another way is
+    written with names that a learner knows less.
+    """
+    mistakes = [
+        Composed(task, symbol, text, changes)
+        for symbol, text in _texts(task)
+        for changes in _sets_of_changes(text)
+    ]
+    return tuple(sorted(mistakes, key=lambda one: (not one.is_ours, one.rank)))
+
+
+def _sets_of_changes(text: Text) -> Iterator[tuple[Change, ...]]:
+    """Yield each change of a text, and those that somebody makes at several places."""
+    alike: dict[Hashable, list[Change]] = {}
+    for change in changes_of(text):
+        yield (change,)
+        if isinstance(change.slot.node, ast.expr):
+            places = _folded(change.slot.node), _folded(change.node)
+            alike.setdefault((change.kind, *places), []).append(change)
+    yield from (tuple(one) for one in alike.values() if len(one) > 1)
+
+
+def _folded(node: ast.AST) -> str:
+    """Write a node, names of one kind as one."""
+    return re.sub(
+        r"[A-Za-z_]\w*", lambda name: KIND_OF.get(name[0], name[0]), ast.unparse(node)
     )
 
 
-def _of_symbol(task: Address, symbol: str) -> Iterator[Composed]:
-    """Yield the mistakes of one public name."""
-    text = text_of(symbol)
-    if text is None:
-        return
-    for change in changes_of(text):
-        if found := with_changes(task, symbol, change):
-            yield found
-
-
-def with_changes(task: Address, symbol: str, *changes: Change) -> Composed | None:
-    """Make a mistake of some changes, or None if they make no program.
-
-    Args:
-        task: The task.
-        symbol: Whose text is changed.
-        changes: None of which stands inside another.
-    """
-    text = text_of(symbol)
-    assert text is not None
-    before = [one.slot.node for one in changes]
-    for one in changes:
-        one.slot.put(one.node)
-    try:
-        code = text.compiled()
-    except (SyntaxError, TypeError, ValueError):
-        return None
-    finally:
-        for one, node in zip(reversed(changes), reversed(before), strict=True):
-            one.slot.put(node)
-    try:
-        return Composed(task, symbol, text.run(code), changes)
-    except (NameError, AttributeError, TypeError):
-        return None
+def _texts(task: Address) -> Iterator[tuple[str, Text]]:
+    """Yield the public names of a task with the texts of the right ways to write it."""
+    symbols = task_at(task).symbols
+    for symbol in symbols:
+        if text := text_of(symbol):
+            yield symbol, text
+    for variant in right_variants(task):
+        if variant.symbol in symbols and (text := text_of_variant(variant)):
+            yield variant.symbol, text

@@ -4,7 +4,7 @@ import ast
 import functools
 import importlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
@@ -13,27 +13,31 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.syllabus import tasks
 
 Definition = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
 class Text:
-    """What a public name consists of.
+    """What a public name consists of, in one right way to write it.
 
     Attributes:
-        symbol: The name, as "file.name".
-        tree: Its function or class, and after it those of its file that it uses,
-            without docstrings and annotations.
+        module: The name of the module that it stands in.
+        name: What it is called there.
+        tree: Its function or class among the helpers of its file that it uses, without
+            docstrings and annotations.
     """
 
-    symbol: str
+    module: str
+    name: str
     tree: ast.Module
 
     @property
     def parameters(self) -> set[str]:
         """The names that its author shares with every learner."""
-        own = self.tree.body[0]
+        own = next(one for one in self.tree.body if _name(one) == self.name)
         return {one.arg for one in ast.walk(own) if isinstance(one, ast.arg)}
 
     @property
@@ -49,32 +53,56 @@ class Text:
     def compiled(self) -> CodeType:
         """Compile it as it stands now."""
         with warnings.catch_warnings(action="ignore"):  # of what is wrong on purpose
-            return compile(self.tree, f"<{self.symbol}>", "exec")
+            return compile(self.tree, f"<{self.name}>", "exec")
 
     def run(self, code: CodeType) -> Any:  # noqa: ANN401 - a function or a class
         """Return what the name stands for in a compiled text of it."""
-        file, name = self.symbol.split(".")
-        module = importlib.import_module(f"{REFERENCE.name}.{file}")
-        names = {**vars(module), **{one.__name__: one for one in HELPERS}}
+        module = importlib.import_module(self.module)
+        helpers = {one.__name__: one for one in HELPERS}
+        names = {**vars(module), **helpers, "mx": CarefulMlx()}
         exec(code, names)  # noqa: S102 - our own text, changed by us
-        return names[name]
+        return names[self.name]
+
+
+def text_of(symbol: str) -> Text | None:
+    """Return the reference's text of a public name, or None if it has none."""
+    file, name = symbol.split(".")
+    return _text(f"{REFERENCE.name}.{file}", REFERENCE / f"{file}.py", name)
+
+
+def text_of_variant(variant: Specimen) -> Text | None:
+    """Return the text of another right way to write a public name."""
+    module = variant.implementation.__module__
+    path = Path(importlib.import_module(module).__file__ or "")
+    return _text(module, path, variant.name)
 
 
 @functools.cache
-def text_of(symbol: str) -> Text | None:
-    """Return the text of a public name, or None if the reference has none.
+def _text(module: str, path: Path, name: str) -> Text | None:
+    """Return the text of a name.
 
     It is one for all: what is changed in it has to be put back.
     """
-    file, name = symbol.split(".")
-    own = _definitions(REFERENCE / f"{file}.py")
+    own = _definitions(path)
     if name not in own:
+        return None
+    if path.parent != REFERENCE and _is_risky(own[name]):
         return None
     found = [name]
     for one in found:
         names = {node.id for node in ast.walk(own[one]) if isinstance(node, ast.Name)}
-        found += [other for other in own if other in names and other not in found]
-    return Text(symbol, ast.Module([own[one] for one in found], type_ignores=[]))
+        helpers = names.intersection(own) - public_names()
+        found += [other for other in own if other in helpers and other not in found]
+    # In the order of the file: a class stands below those that it inherits from.
+    body: list[ast.stmt] = [own[one] for one in own if one in found]
+    return Text(module, name, ast.Module(body, type_ignores=[]))
+
+
+@functools.cache
+def public_names() -> frozenset[str]:
+    """Return the names that tasks ask for: each of them is judged by itself."""
+    symbols = [symbol for task in tasks() for symbol in task.symbols]
+    return frozenset(one.rpartition(".")[2] for one in symbols)
 
 
 @functools.cache
@@ -88,8 +116,28 @@ def _definitions(path: Path) -> dict[str, Definition]:
             node.annotation = None
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
-    found = (one for one in tree.body if isinstance(one, Definition))
+    found = [one for one in tree.body if isinstance(one, Definition)]
+    for one in found:
+        one.decorator_list = [each for each in one.decorator_list if not _is_mark(each)]
     return {one.name: one for one in found}
+
+
+def _is_risky(definition: Definition) -> bool:
+    """Tell whether a change anywhere may never end, or write where nothing is."""
+    nodes = list(ast.walk(definition))
+    return any(isinstance(one, ast.While) for one in nodes) or any(
+        isinstance(one, ast.Attribute) and one.attr == "slice_update" for one in nodes
+    )
+
+
+def _is_mark(decorator: ast.expr) -> bool:
+    """Tell whether a decorator only says what is a known solution."""
+    return ast.unparse(decorator).startswith("specimen(")
+
+
+def _name(node: ast.stmt) -> str:
+    """Return the name of a definition."""
+    return node.name if isinstance(node, Definition) else ""
 
 
 def reshaped(x: mx.array, *axes: int) -> mx.array:
@@ -105,6 +153,12 @@ def cut_otherwise(x: mx.array, axis: int, sizes: tuple[int, int]) -> mx.array:
     return mx.unflatten(x, axis, sizes[::-1]).swapaxes(axis, axis - 1)
 
 
+def joined_otherwise(x: mx.array, *axes: int) -> mx.array:
+    """Join the last two axes as if the last one came first."""
+    del axes
+    return mx.flatten(x.swapaxes(-2, -1), -2, -1)
+
+
 def linear_as_stored(
     x: mx.array, w: mx.array, bias: mx.array | None = None
 ) -> mx.array:
@@ -112,7 +166,68 @@ def linear_as_stored(
     return x @ w if bias is None else x @ w + bias
 
 
-HELPERS = (reshaped, cut_otherwise, linear_as_stored)
+def in_float32(y: Any) -> Any:  # noqa: ANN401 - any result
+    """Widen an array."""
+    return y.astype(mx.float32)
+
+
+def axis_in_front(y: Any) -> Any:  # noqa: ANN401
+    """Put an axis of length 1 in front of an array."""
+    return y[None]
+
+
+def axes_in_front(y: Any) -> Any:  # noqa: ANN401
+    """Put two axes of length 1 in front of an array."""
+    return y[None, None]
+
+
+def axis_at_the_end(y: Any) -> Any:  # noqa: ANN401
+    """Put an axis of length 1 behind the others of an array."""
+    return y[..., None]
+
+
+def axis_after_the_first(y: Any) -> Any:  # noqa: ANN401
+    """Put an axis of length 1 between the first of an array and the others."""
+    return mx.expand_dims(y, 1)
+
+
+def axes_joined(y: Any) -> Any:  # noqa: ANN401
+    """Join all axes of an array but the last."""
+    return y.reshape(-1, y.shape[-1])
+
+
+def squeezed(y: Any) -> Any:  # noqa: ANN401
+    """Drop all axes of length 1 of an array."""
+    return y.squeeze()
+
+
+class CarefulMlx:
+    """The module `mlx.core`, which raises where it would end the process."""
+
+    @staticmethod
+    def unflatten(x: mx.array, axis: int, shape: Sequence[int]) -> mx.array:
+        """Cut an axis, but never into parts of no length."""
+        if 0 in shape:
+            raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
+        return mx.unflatten(x, axis, shape)
+
+    @staticmethod
+    def split(x: mx.array, parts: int | list[int], axis: int = 0) -> Any:  # noqa: ANN401
+        """Split an array, but never into no parts."""
+        if parts == 0:
+            raise ValueError("[split] Cannot split an array into 0 parts")
+        return mx.split(x, parts, axis)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - anything of MLX
+        """Return what MLX has."""
+        return getattr(mx, name)
+
+
+HELPERS = (
+    *(reshaped, cut_otherwise, joined_otherwise, linear_as_stored),
+    *(in_float32, axis_in_front, axes_in_front, axes_joined, squeezed),
+    *(axis_at_the_end, axis_after_the_first),
+)
 """What changed texts may call besides the names of their own file."""
 
 
@@ -149,7 +264,8 @@ class Slot:
 def slots(parent: ast.AST) -> Iterator[Slot]:
     """Yield all places below a node in which something may go wrong.
 
-    What only refuses bad input is left alone, and so are parameters.
+    What only refuses bad input is left alone, but for what it refuses, and so are
+    parameters.
     """
     for field, value in ast.iter_fields(parent):
         if field in {"args", "decorator_list"} and isinstance(parent, ast.FunctionDef):
@@ -157,11 +273,24 @@ def slots(parent: ast.AST) -> Iterator[Slot]:
         if isinstance(parent, ast.UnaryOp) and isinstance(value, ast.Constant):
             continue  # a negative axis or number is one thing
         for index, node in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(node, ast.If) and _refuses(node):
+                yield from _limits(node)
             if not isinstance(node, ast.AST) or _refuses(node) or _may_crash(node):
                 continue
             slot = Slot(parent, field, index if isinstance(value, list) else None)
             yield slot
             yield from slots(node)
+
+
+def _limits(check: ast.If) -> Iterator[Slot]:
+    """Yield the comparisons that tell how small or large a value may be."""
+    for slot in slots(ast.Expr(check.test)):
+        node = slot.node
+        is_limit = isinstance(node, ast.Compare) and not isinstance(
+            node.ops[0], ast.Eq | ast.NotEq | ast.Is | ast.IsNot
+        )
+        if is_limit:
+            yield Slot(check, "test", None) if node is check.test else slot
 
 
 def _refuses(node: ast.AST) -> bool:
@@ -171,12 +300,22 @@ def _refuses(node: ast.AST) -> bool:
     return isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr)
 
 
-UNCHECKED = {"put_along_axis", "take_along_axis", "argpartition", "argsort", "arange"}
+UNCHECKED = {"put_along_axis", "take_along_axis", "argpartition", "argsort", "arange", "zeros"}
 """Of wrong indices MLX writes where nothing is its own, and of a step of 0 no end."""
 
 
 def _may_crash(node: ast.AST) -> bool:
     """Tell whether a change here might end the process, or never end."""
-    names = (one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute))
+    nodes = list(ast.walk(node))
+    names = (one.attr for one in nodes if isinstance(one, ast.Attribute))
     is_small = isinstance(node, ast.expr | ast.Assign | ast.Return)
-    return is_small and not UNCHECKED.isdisjoint(names)
+    return is_small and (any(map(_has_step, nodes)) or not UNCHECKED.isdisjoint(names))
+
+
+def _has_step(node: ast.AST) -> bool:
+    """Tell whether a node is a call of `slice` with a step, which must not be 0."""
+    match node:
+        case ast.Call(ast.Name("slice"), [_, _, _]):
+            return True
+        case _:
+            return False

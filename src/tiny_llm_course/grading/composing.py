@@ -2,7 +2,8 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import mlx.core as mx
 import numpy as np
@@ -14,8 +15,9 @@ from tiny_llm_course.grading.diagnosis import (
     tells,
     verdict_on,
 )
+from tiny_llm_course.grading.replay import Replay, replay
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.verdict import ArrayEvidence
+from tiny_llm_course.grading.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.syllabus import Address
 
 COMPOSING_S = 1.5
@@ -23,6 +25,15 @@ COMPOSING_S = 1.5
 
 LEAST_AGREEMENT = 0.8
 """Of the tests, those on which a composed mistake has to do what a solution does."""
+
+ENOUGH_AGREEMENT = 0.95
+"""Nothing better is looked for. In half precision two ways may be rounded apart."""
+
+SOME_PASSED = 3
+"""Of the tests that a solution passes, so many are asked before pairs are made."""
+
+FEW_NUMBERS = 8
+"""A wrong array of fewer entries may be like many others."""
 
 
 def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
@@ -37,61 +48,140 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
         return None
     stop_s = time.process_time() + COMPOSING_S
-    single = _best(_until(stop_s, composed(task)), failed, outcomes)
+    suspects = _suspects(composed(task), failed)
+    shown = _shown(failed)
+    single = _best(_until(stop_s, suspects), shown, outcomes)
     if single:
         return single
-    pairs = _pairs(_until(stop_s, composed(task)), failed, outcomes)
-    return _best(_until(stop_s + COMPOSING_S, pairs), failed, outcomes)
+    stop_s += COMPOSING_S
+    pairs = _pairs(_until(stop_s - COMPOSING_S / 2, suspects), shown, outcomes)
+    return _best(_until(stop_s, pairs), shown, outcomes)
+
+
+def _suspects(
+    mistakes: Sequence[Composed], failed: Sequence[Outcome]
+) -> list[Composed]:
+    """Sort mistakes: those of what all failed tests ask for first, then the others."""
+    num = Counter(symbol for one in failed for symbol in one.trial.symbols)
+    return sorted(mistakes, key=lambda one: num[one.symbol] < len(failed))
 
 
 def _until(stop_s: float, mistakes: Iterable[Composed]) -> Iterator[Composed]:
-    """Yield mistakes as long as there is time."""
+    """Yield mistakes that are programs, as long as there is time."""
     for one in mistakes:
         if time.process_time() > stop_s:
             return
-        yield one
+        if one.implementation is not None:
+            yield one
 
 
 def _best(
-    mistakes: Iterable[Composed], failed: Sequence[Outcome], outcomes: Sequence[Outcome]
+    mistakes: Iterable[Composed], shown: Sequence[Replay], outcomes: Sequence[Outcome]
 ) -> Composed | None:
     """Return the mistake that agrees best with a solution, if it does well enough."""
-    has_passed = len(failed) < len(outcomes)
-    best, found = LEAST_AGREEMENT, None
+    most, found = round((1 - LEAST_AGREEMENT) * len(outcomes), 6), None
     for one in mistakes:
-        if not any(does_the_same(one, outcome) for outcome in failed[:2]):
+        if not _seems_the_same(one, shown):
             continue
-        same = [outcome for outcome in outcomes if does_the_same(one, outcome)]
-        agreement = len(same) / len(outcomes)
-        is_better = agreement > best or (agreement == best and found is None)
-        if is_better and any(tells(one, each, has_passed=has_passed) for each in same):
-            best, found = agreement, one
+        same = _same(one, outcomes, most)
+        if any(tells(one, each, has_passed=False) for each in same):
+            found, num_other = one, len(outcomes) - len(same)
+            if num_other <= (1 - ENOUGH_AGREEMENT) * len(outcomes):
+                break
+            most = num_other - 1
     return found
 
 
+def _seems_the_same(one: Composed, shown: Sequence[Replay]) -> bool:
+    """Tell whether a mistake does what a solution does in the first test it fails."""
+    for each in shown:
+        compared = each.compared_with(one)
+        if compared is not None:
+            return compared
+    return False
+
+
+def _same(one: Composed, outcomes: Sequence[Outcome], most: float) -> list[Outcome]:
+    """Return the tests on which a mistake does what a solution does.
+
+    There are none if it does something else on more than `most`.
+    """
+    same: list[Outcome] = []
+    for position, outcome in enumerate(outcomes):
+        if _is_the_same(one, outcome):
+            same.append(outcome)
+        elif position + 1 - len(same) > most:
+            return []
+    return same
+
+
+def _is_the_same(one: Composed, outcome: Outcome) -> bool:
+    """Tell whether a mistake passes or fails a test just as a solution did.
+
+    Among so many mistakes some raise errors of the same kind by chance: the texts have
+    to be equal, and with them all sizes, or what they are about.
+    """
+    if not does_the_same(one, outcome):
+        return False
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    if not isinstance(evidence, RaisedEvidence):
+        return True
+    own = verdict_on(one, outcome.trial)
+    known = own.evidence if own else None
+    return isinstance(known, RaisedEvidence) and known.is_exactly(evidence)
+
+
+def _shown(failed: Sequence[Outcome]) -> list[Replay]:
+    """Choose a few failed tests that are quick, and yet tell mistakes apart."""
+    by_size = sorted(failed, key=_size)
+    places = dict.fromkeys((0, len(failed) // 4, len(failed) // 2))
+    return [replay(by_size[place]) for place in places]
+
+
+def _size(outcome: Outcome) -> tuple[bool, int]:
+    """Return how much a failed test shows: with few numbers all mistakes look alike."""
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    size = evidence.got.size if isinstance(evidence, ArrayEvidence) else 0
+    return size < FEW_NUMBERS, size
+
+
 def _pairs(
-    singles: Iterable[Composed], failed: Sequence[Outcome], outcomes: Sequence[Outcome]
+    singles: Iterable[Composed], shown: Sequence[Replay], outcomes: Sequence[Outcome]
 ) -> Iterator[Composed]:
     """Yield two usual mistakes at once, none of which fails what a solution passes.
 
     Of those that do the same in some of the failing tests, one is enough.
     """
-    passed = [one for one in outcomes if not one.verdict][:3]
-    shown = [failed[0], failed[len(failed) // 2], failed[-1]]
-    likely: dict[tuple[bytes, ...], Composed] = {}
+    passed = [one for one in outcomes if not one.verdict]
+    passed = passed[:: max(1, len(passed) // SOME_PASSED)][:SOME_PASSED]
+    likely: dict[tuple[Hashable, ...], Composed] = {}
     for one in filter(lambda each: each.is_usual, singles):
-        done = tuple(_numbers(one, outcome) for outcome in shown)
+        done = tuple(_done(one, each) for each in shown)
         if any(done) and all(does_the_same(one, outcome) for outcome in passed):
-            likely.setdefault(done, one)
-    for a, b in itertools.combinations(likely.values(), 2):
+            likely.setdefault((one.text.module, one.text.name, *done), one)
+    pairs = itertools.combinations(likely.values(), 2)
+    for a, b in sorted(pairs, key=_rank):
         if both := a.and_also(b):
             yield both
 
 
-def _numbers(one: Composed, outcome: Outcome) -> bytes:
-    """Return the wrong numbers that a mistake gives in a test, if it gives any."""
-    verdict = verdict_on(one, outcome.trial)
+def _rank(pair: tuple[Composed, Composed]) -> tuple[bool, int]:
+    """Sort pairs: what is ours first, because there are many, then what is usual."""
+    return not pair[0].is_ours, pair[0].rank + pair[1].rank
+
+
+def _done(one: Composed, seen: Replay) -> bytes:
+    """Return what a mistake gives in a test, or nothing if that is right."""
+    if seen.call:
+        got = seen.result_of(one)
+        return b"" if got is None or seen.is_right(got) else _bytes(got)
+    verdict = verdict_on(one, seen.outcome.trial)
     evidence = verdict.evidence if verdict else None
-    if not isinstance(evidence, ArrayEvidence):
-        return b""
-    return np.array(evidence.got.astype(mx.float32)).tobytes()
+    if isinstance(evidence, ArrayEvidence):
+        return _bytes(evidence.got)
+    return repr(evidence).encode() if evidence else b""
+
+
+def _bytes(array: mx.array) -> bytes:
+    """Return the entries of an array, and their dtype."""
+    return np.array(array.astype(mx.float32)).tobytes() + repr(array.dtype).encode()

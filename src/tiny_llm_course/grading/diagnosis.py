@@ -14,12 +14,20 @@ from tiny_llm_course.grading.call import dtype_name
 from tiny_llm_course.grading.trial import Trial
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
+    Evidence,
     RaisedEvidence,
     SharesEvidence,
+    TextEvidence,
     UnsteadyEvidence,
     VerdictError,
 )
 from tiny_llm_course.specimens import Specimen
+
+MOST, HALF = 0.6, 0.5
+"""Of the tests that a mistake fails, what it has to explain: of all, of the failed."""
+
+MOST_VALUES = 3
+"""More values of an argument tell nobody what they have in common."""
 
 Mistake = Specimen | Composed
 M = TypeVar("M", Specimen, Composed)
@@ -44,9 +52,10 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     Begin with the first failing test that any mistake explains, by failing it in the
     same way; then let the other tests, failed and passed, tell those apart that remain.
     Two solutions may fail one test alike by chance, such as by drawing token 0 whenever
-    nothing is left to draw, or in bfloat16, which is coarse. So of the failing tests
-    that a mistake fails, too, it has to explain half at least. Those that it passes do
-    not count: a wrong softmax fails the tests of attention, its known mistake does not.
+    nothing is left to draw, or in bfloat16, which is coarse. So of the tests that a
+    mistake fails, most have to fail in the way that the solution does: of all tests, or
+    if no mistake is like that, half of those that failed. The tests that it passes do
+    not count: a wrong softmax fails those of attention, its known mistake does not.
 
     Args:
         outcomes: Of all tests of one task.
@@ -57,6 +66,20 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
     """
     if _is_unsteady(outcomes):
         return []
+    failed = [one for one in outcomes if one.verdict]
+    # Whoever is wrong at one temperature only passes where a known mistake fails.
+    return _explained(outcomes, outcomes, MOST, known) or _explained(
+        outcomes, failed, HALF, known
+    )
+
+
+def _explained(
+    outcomes: Sequence[Outcome],
+    asked: Sequence[Outcome],
+    share: float,
+    known: Sequence[M],
+) -> list[M]:
+    """Return the mistakes that fail a share of the tests asked as a solution did."""
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     passed = [one for one in outcomes if not one.verdict]
     for position, outcome in enumerate(failed):
@@ -64,7 +87,7 @@ def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:
             one
             for one in known
             if does_the_same(one, outcome)
-            and _explains_half(one, failed)
+            and _explains(one, asked, share)
             and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
         ]
         if candidates:
@@ -97,13 +120,44 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     # The first failure is the one that is shown, so the words have to be about it.
     first = next((one.verdict for one in outcomes if one.verdict), None)
     evidence = first.evidence if first else None
-    if isinstance(evidence, RaisedEvidence):
-        return errors.describe(evidence)
-    if isinstance(evidence, SharesEvidence):
-        return symptoms.describe_shares(evidence.got, evidence.expected)
-    if not isinstance(evidence, ArrayEvidence):
-        return None
-    return symptoms.describe(evidence.got, evidence.truth)
+    return _described(evidence) or _only_where(outcomes)
+
+
+def _described(evidence: Evidence | None) -> str | None:
+    """Say how one output is wrong."""
+    match evidence:
+        case RaisedEvidence():
+            return errors.describe(evidence)
+        case SharesEvidence(got, _, expected):
+            return symptoms.describe_shares(got, expected)
+        case TextEvidence(got, expected) if expected is not None:
+            return symptoms.describe_value(got, expected)
+        case ArrayEvidence(got, truth):
+            return symptoms.describe(got, truth)
+        case _:
+            return None
+
+
+def _only_where(outcomes: Sequence[Outcome]) -> str | None:
+    """Say by which argument the tests that fail differ from others of their kind."""
+    failed = [one.trial for one in outcomes if one.verdict]
+    kinds = {one.function for one in failed}
+    passed = [
+        one.trial for one in outcomes if not one.verdict and one.trial.function in kinds
+    ]
+    for name in failed[0].arguments if passed else ():
+        wrong = dict.fromkeys(_shown(one, name) for one in failed)
+        right = {_shown(one, name) for one in passed}
+        if "" not in wrong and len(wrong) <= MOST_VALUES and not right & wrong.keys():
+            return say("symptoms.only_where", name=name, values=" or ".join(wrong))
+    return None
+
+
+def _shown(trial: Trial, name: str) -> str:
+    """Write an argument of a test, or nothing if it has none that is short."""
+    value = trial.arguments.get(name, mx)
+    is_short = isinstance(value, int | float | str | tuple | slice | None)
+    return repr(value) if is_short else ""
 
 
 def _is_unsteady(outcomes: Sequence[Outcome]) -> bool:
@@ -132,11 +186,11 @@ def _narrowed(candidates: list[M], outcomes: Sequence[Outcome]) -> list[M]:
     return candidates
 
 
-def _explains_half(one: Mistake, failed: Sequence[Outcome]) -> bool:
-    """Tell whether a mistake fails in the same way, at least half of the times."""
-    shared = [outcome for outcome in failed if verdict_on(one, outcome.trial)]
+def _explains(one: Mistake, outcomes: Sequence[Outcome], share: float) -> bool:
+    """Tell whether of the tests that a mistake fails a share fails in the same way."""
+    shared = [outcome for outcome in outcomes if verdict_on(one, outcome.trial)]
     num_explained = sum(does_the_same(one, outcome) for outcome in shared)
-    return 2 * num_explained >= len(shared)
+    return num_explained >= share * len(shared)
 
 
 def _is_exact(one: Mistake, failed: Sequence[Outcome]) -> bool:
@@ -162,7 +216,9 @@ def tells(one: Mistake, outcome: Outcome, *, has_passed: bool) -> bool:
         return evidence.is_telling
     if isinstance(evidence, RaisedEvidence):
         own = verdict_on(one, outcome.trial)
-        return has_passed or bool(own and own.evidence == evidence)
+        known = own.evidence if own else None
+        is_exact = isinstance(known, RaisedEvidence) and known.is_exactly(evidence)
+        return has_passed or is_exact
     return True
 
 

@@ -106,7 +106,7 @@ def _evidence(part: Any) -> ArrayEvidence | TextEvidence:  # noqa: ANN401
     if not isinstance(part, mx.array):
         return TextEvidence(part)
     # A float32 cannot hold all of 32 bits, and that is what evidence compares.
-    array = part.view(mx.uint8) if _is_packed(part) else part
+    array = part.reshape(-1).view(mx.uint8) if _is_packed(part) else part
     value = _entries(array.astype(mx.float32)).astype(np.float64)
     return ArrayEvidence(array, Truth(value, np.abs(value)))
 

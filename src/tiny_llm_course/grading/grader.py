@@ -23,6 +23,7 @@ from tiny_llm_course.grading.closeness import (
     judged_as,
     units_off,
 )
+from tiny_llm_course.grading.errors import evidence_of
 from tiny_llm_course.grading.underway import Underway
 from tiny_llm_course.grading.verdict import (
     ArrayEvidence,
@@ -30,13 +31,13 @@ from tiny_llm_course.grading.verdict import (
     BrokenFileVerdictError,
     Evidence,
     NotStartedError,
-    RaisedEvidence,
     SharesEvidence,
     StepLimitError,
     TextEvidence,
     UnsteadyEvidence,
     VerdictError,
     WrongError,
+    is_equal,
 )
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.syllabus import Task, task_at, tasks_of
@@ -108,15 +109,17 @@ class Grader:
         if got is None and expected is not None:
             message = say("grading.nothing", call=call, expected=expected)
             raise WrongError(message, TextEvidence(got))
-        if got != expected:
+        if not is_equal(got, expected):
             message = say("grading.not_equal", call=call, expected=expected, got=got)
-            raise WrongError(message, TextEvidence(got))
+            raise WrongError(message, TextEvidence(got, expected))
 
     def assert_that(self, claim: bool, call: Call, complaint: str) -> None:
         """Fail with `complaint` about `call` unless `claim` is true."""
         if not claim:
             message = say("grading.complaint", call=call, complaint=complaint)
-            raise WrongError(message, TextEvidence(complaint))
+            # Where a line ends on the screen tells no mistake from another.
+            seen = re.sub(r"(\\n|\s)+", " ", complaint)
+            raise WrongError(message, TextEvidence(seen))
 
     def assert_drawn(self, call: Call, shares: NDArray[np.float64]) -> None:
         """Fail unless the ids that `call` returns fall on the tokens as expected.
@@ -200,17 +203,7 @@ class Grader:
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
         message = say("grading.raised", call=call, **shown)
-        return BrokenError(message, RaisedEvidence(kind, _unnamed(text)))
-
-
-def _unnamed(error: str) -> str:
-    """Leave the names out of `RMSNorm.__init__() got an unexpected ... argument 'eps'`.
-
-    A known mistake has another name than the learner's class, and may miss another
-    argument first.
-    """
-    error = re.sub(r"[\w.<>]+(?=\(\) )", "", error)
-    return re.sub(r"(?<=unexpected keyword argument ).*", "", error)
+        return BrokenError(message, evidence_of(error))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

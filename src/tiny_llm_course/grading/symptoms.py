@@ -1,5 +1,6 @@
 """How an output is wrong: what helps when no known mistake explains it."""
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -39,6 +40,44 @@ def describe(got: mx.array, truth: Truth) -> str | None:
     return next(_patterns(got, values, truth), None)
 
 
+def describe_value(got: object, expected: object) -> str | None:
+    """Say in one line how a text or a number differs from what it should be."""
+    if isinstance(got, str) and isinstance(expected, str):
+        return next(_texts(got, expected), None)
+    if isinstance(got, int | float) and isinstance(expected, int | float) and expected:
+        if math.isfinite(got):
+            return say("symptoms.factor_of_one", factor=got / expected)
+        return None
+    if type(got) is not type(expected):
+        names = {"got": type(got).__name__, "expected": type(expected).__name__}
+        return say("symptoms.another_type", **names)
+    return None
+
+
+def _texts(got: str, expected: str) -> Iterator[str]:
+    """Yield what is too much or too little in a text."""
+    if not got:
+        yield say("symptoms.text_empty")
+    if not expected:
+        yield say("symptoms.text_not_empty")
+    before, found, behind = got.partition(expected)
+    if found and before and behind:
+        yield say("symptoms.text_within", before=before, behind=behind)
+    if found:
+        key = "text_before" if before else "text_behind"
+        yield say(f"symptoms.{key}", more=before or behind)
+    if expected.startswith(got):
+        yield say("symptoms.text_cut", number=len(got), total=len(expected))
+    if expected.endswith(got):
+        yield say("symptoms.text_begins_late", number=len(expected) - len(got))
+    pairs = zip(got, expected, strict=False)
+    num_alike = sum(
+        1 for _ in itertools.takewhile(lambda both: both[0] == both[1], pairs)
+    )
+    if num_alike:
+        yield say("symptoms.text_from", right=expected[:num_alike][-20:])
+
+
 def describe_shares(got: Values, expected: Values) -> str | None:
     """Say in one line how the shares of drawn tokens differ from what they should be.
 
@@ -51,7 +90,7 @@ def describe_shares(got: Values, expected: Values) -> str | None:
 
 def _shares(got: Values, expected: Values) -> Iterator[str]:
     """Yield what is true of all rows first, then of single tokens."""
-    if np.all(got[:, 0] == 1):
+    if np.all(got[:, 0] > 1 - CHANCE):
         yield say("symptoms.nothing_left")
     if len(got) > 1 and np.all(np.abs(got - got[0]) < CHANCE):
         yield say("symptoms.rows_alike")

@@ -1,13 +1,14 @@
 """One graded test, ready to be run again on another solution."""
 
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.grading.call import Call
 from tiny_llm_course.grading.grader import Grader
 from tiny_llm_course.grading.verdict import VerdictError
 from tiny_llm_course.solution import Solution
@@ -38,14 +39,29 @@ class Trial:
 
     def run(self, solution: Solution) -> VerdictError | None:
         """Run the test on a solution. Return its verdict, or None if it passes."""
-        usual = mx.default_device()
-        mx.set_default_device(self.device)
-        mx.random.seed(0)
         try:
-            with redirect_stdout(StringIO()):
+            with quietly_on(self.device):
                 self.function(**self.arguments, grade=Grader(solution))
         except VerdictError as verdict:
             return verdict
-        finally:
-            mx.set_default_device(usual)
         return None
+
+    def calls(self, solution: Solution) -> list[Call]:
+        """Run the test on a solution that passes it. Return the calls that it makes."""
+        grader = Grader(solution)
+        with quietly_on(self.device):
+            self.function(**self.arguments, grade=grader)
+        return grader.calls
+
+
+@contextmanager
+def quietly_on(device: mx.DeviceType) -> Generator[None]:
+    """Let MLX compute somewhere, seeded, and nothing be printed."""
+    usual = mx.default_device()
+    mx.set_default_device(device)
+    mx.random.seed(0)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        mx.set_default_device(usual)

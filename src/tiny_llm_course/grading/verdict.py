@@ -1,7 +1,7 @@
 """The ways in which a task is not done, each told in a few lines."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import mlx.core as mx
@@ -25,7 +25,12 @@ class ArrayEvidence:
             return False
         value = np.array(other.got.astype(mx.float32), dtype=np.float64)
         has_scale = value.shape == self.truth.value.shape
-        scale = self.truth.scale if has_scale else np.abs(value).max(initial=0.0)
+        # What is wrong may be larger than what is right, and is as imprecise as it is.
+        scale = (
+            np.maximum(self.truth.scale, np.abs(value))
+            if has_scale
+            else np.abs(value).max(initial=0.0)
+        )
         return is_close(self.got, Truth(value, np.asarray(scale)))
 
 
@@ -74,13 +79,24 @@ class LogitsEvidence:
 
 @dataclass(frozen=True)
 class TextEvidence:
-    """Anything that is the same only when it is equal: a text, a count, an error."""
+    """Anything that is the same only when it is equal: a text, a count, an error.
+
+    Attributes:
+        got: What was seen.
+        expected: What should have been, where that is known.
+    """
 
     got: Any
+    expected: Any = field(default=None, compare=False)
 
     def matches(self, other: object) -> bool:
         """Tell whether the other is equal."""
-        return isinstance(other, TextEvidence) and bool(self.got == other.got)
+        return isinstance(other, TextEvidence) and is_equal(self.got, other.got)
+
+
+def is_equal(a: object, b: object) -> bool:
+    """Tell whether two results are equal, arrays where a number belongs included."""
+    return bool(np.all(np.array(a == b)))
 
 
 @dataclass(frozen=True)
@@ -90,10 +106,16 @@ class RaisedEvidence:
     Attributes:
         kind: The name of its class.
         text: What it says.
+        nones: The variables that are None where it came up, if it is about None.
+        refuses: Of a check that its author wrote, the variables that it complains of.
+        where: The module and the function of such a check.
     """
 
     kind: str
     text: str
+    nones: frozenset[str] = frozenset()
+    refuses: frozenset[str] = frozenset()
+    where: str = ""
 
     @property
     def place(self) -> str:
@@ -105,12 +127,28 @@ class RaisedEvidence:
         return operation[1] if operation else re.sub(r"\d+|'[^']*'", "_", self.text)
 
     def matches(self, other: object) -> bool:
-        """Tell whether another error is of this kind and comes from this place."""
-        return (
-            isinstance(other, RaisedEvidence)
-            and self.kind == other.kind
-            and self.place == other.place
-        )
+        """Tell whether another error is of this kind and comes from this place.
+
+        Everybody words their own checks: those are alike that complain of one variable,
+        unless it is one and the same check, which words each case as it does. And
+        `a < 1` is not `b < 1`, though Python says the same of both.
+        """
+        if not isinstance(other, RaisedEvidence) or self.kind != other.kind:
+            return False
+        if self.nones and other.nones and not self.nones & other.nones:
+            return False
+        return self.place == other.place or self._is_reworded(other)
+
+    def _is_reworded(self, other: "RaisedEvidence") -> bool:
+        """Tell whether two checks complain of a variable, each in its own words."""
+        return self.where != other.where and bool(self.refuses & other.refuses)
+
+    def is_exactly(self, other: "RaisedEvidence") -> bool:
+        """Tell whether it is so like another error that this cannot be chance."""
+        has_same_nones = bool(self.nones & other.nones)
+        has_same_text = self.text == other.text
+        is_alike = has_same_text or has_same_nones or self._is_reworded(other)
+        return is_alike and self.matches(other)
 
 
 @dataclass(frozen=True)

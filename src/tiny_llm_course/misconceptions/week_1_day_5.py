@@ -83,6 +83,26 @@ class mlp_reads_the_input(Qwen2TransformerBlock):
 
 
 @specimen(1, symbol=BLOCK)
+class mlp_reads_the_attention(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        attended = self.attention(self.input_layernorm(x), mask)
+        return x + attended + self.mlp(self.post_attention_layernorm(attended))
+
+
+@specimen(1, symbol=BLOCK)
+class mlp_before_the_attention(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        h = x + self.mlp(self.input_layernorm(x))
+        return h + self.attention(self.post_attention_layernorm(h), mask)
+
+
+@specimen(1, symbol=BLOCK)
+class input_added_twice(Qwen2TransformerBlock):
+    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
+        return x + super().__call__(x, mask)
+
+
+@specimen(1, symbol=BLOCK)
 class post_norm(Qwen2TransformerBlock):
     def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
         h = self.input_layernorm(x + self.attention(x, mask))
@@ -230,6 +250,12 @@ class table_not_transposed(Embedding):
 
 
 @specimen(2, symbol=EMBEDDING)
+class scores_divided_by_the_root_of_the_width(Embedding):
+    def as_linear(self, x: mx.array) -> mx.array:
+        return super().as_linear(x) / self.weight.shape[-1] ** 0.5
+
+
+@specimen(2, symbol=EMBEDDING)
 class probabilities_for_scores(Embedding):
     def as_linear(self, x: mx.array) -> mx.array:
         return softmax(super().as_linear(x), axis=-1)
@@ -303,6 +329,22 @@ class probabilities_for_logits(Qwen2ModelWeek1):
 
 
 @specimen(3, symbol=MODEL)
+class log_probabilities_for_logits(Qwen2ModelWeek1):
+    def __call__(self, inputs: mx.array) -> mx.array:
+        logits = super().__call__(inputs)
+        return logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+
+
+@specimen(3, symbol=MODEL)
+class norm_before_the_layers(Qwen2ModelWeek1):
+    def __call__(self, inputs: mx.array) -> mx.array:
+        x = self.norm(self.embedding(inputs))
+        for layer in self.layers:
+            x = layer(x, mask="causal")
+        return _head(self, x)
+
+
+@specimen(3, symbol=MODEL)
 class embedding_scaled_by_the_root_of_the_width(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
@@ -343,6 +385,16 @@ class eps_of_the_last_norm_not_read(Qwen2ModelWeek1):
 
 
 @specimen(3, symbol=MODEL)
+class eps_of_the_layers_not_read(Qwen2ModelWeek1):
+    def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
+        super().__init__(mlx_model)
+        for layer in self.layers:
+            first, second = layer.input_layernorm, layer.post_attention_layernorm
+            layer.input_layernorm = RMSNorm(first.weight.size, first.weight)
+            layer.post_attention_layernorm = RMSNorm(second.weight.size, second.weight)
+
+
+@specimen(3, symbol=MODEL)
 class quantised_table_read_as_stored(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
@@ -353,8 +405,8 @@ class quantised_table_read_as_stored(Qwen2ModelWeek1):
 class quantised_projections_read_as_stored(Qwen2ModelWeek1):
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         super().__init__(mlx_model)
-        for layer, stored in zip(self.layers, mlx_model.model.layers, strict=True):
-            layer.attention.wq = stored.self_attn.q_proj.weight
+        args, layers = mlx_model.args, mlx_model.model.layers
+        self.layers = [_block_as_stored(args, one) for one in layers]
 
 
 @specimen(3, symbol=MODEL)
@@ -374,6 +426,24 @@ class dequantised_with_the_defaults(Qwen2ModelWeek1):
             self.embedding.weight = mx.dequantize(
                 table.weight, table.scales, table.biases
             )
+
+
+def _block_as_stored(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
+    """Build a layer from its weights as the checkpoint has them."""
+    attention, mlp = layer.self_attn, layer.mlp
+    queries, keys, values = attention.q_proj, attention.k_proj, attention.v_proj
+    return Qwen2TransformerBlock(
+        args.num_attention_heads,
+        args.num_key_value_heads,
+        args.hidden_size,
+        args.intermediate_size,
+        args.rms_norm_eps,
+        *(queries.weight, keys.weight, values.weight, attention.o_proj.weight),
+        *(queries.bias, keys.bias, values.bias),
+        *(mlp.gate_proj.weight, mlp.up_proj.weight, mlp.down_proj.weight),
+        *(layer.input_layernorm.weight, layer.post_attention_layernorm.weight),
+        theta=args.rope_theta,
+    )
 
 
 def _unchanged(x: mx.array) -> mx.array:

@@ -139,6 +139,18 @@ def drawn_without_a_sampler(
 
 
 @specimen(1, symbol=GENERATE)
+def sampler_none_called(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    def choose(ids: list[int]) -> int:
+        logits = _last_logits(model, ids)
+        log_probs = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+        return _only(sampler(log_probs))  # type: ignore[misc]
+
+    return _spoken(tokenizer, prompt, choose)
+
+
+@specimen(1, symbol=GENERATE)
 def logits_for_log_probabilities(
     model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
 ) -> str:
@@ -253,6 +265,18 @@ def token_not_appended(
 
 
 @specimen(1, symbol=GENERATE)
+def token_appended_twice(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    def choose(ids: list[int]) -> int:
+        num_prompt_ids = len(tokenizer.encode(prompt))
+        new = [one for one in ids[num_prompt_ids:] for _ in range(2)]
+        return _choose(model, [*ids[:num_prompt_ids], *new], sampler)
+
+    return _spoken(tokenizer, prompt, choose)
+
+
+@specimen(1, symbol=GENERATE)
 def detokenizer_not_finished(
     model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
 ) -> str:
@@ -278,6 +302,19 @@ def nothing_returned(
 
 
 @specimen(1, symbol=GENERATE)
+def last_segment_returned(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    detokenizer = tokenizer.detokenizer
+    segment = ""
+    for token in _tokens(tokenizer, prompt, lambda ids: _choose(model, ids, sampler)):
+        detokenizer.add_token(token)
+        segment = detokenizer.last_segment
+        print(segment, end="", flush=True)
+    return segment
+
+
+@specimen(1, symbol=GENERATE)
 def ids_returned(
     model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
 ) -> list[int]:
@@ -300,6 +337,27 @@ def printed_at_the_end(
     text = nothing_printed(model, tokenizer, prompt, sampler)
     print(text)
     return text
+
+
+@specimen(1, symbol=GENERATE)
+def printed_again_at_the_end(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    text = _spoken(tokenizer, prompt, lambda ids: _choose(model, ids, sampler))
+    print(text)
+    return text
+
+
+@specimen(1, symbol=GENERATE)
+def ids_printed(
+    model: Model, tokenizer: Tokenizer, prompt: str, sampler: Sampler | None
+) -> str:
+    detokenizer = tokenizer.detokenizer
+    for token in _tokens(tokenizer, prompt, lambda ids: _choose(model, ids, sampler)):
+        detokenizer.add_token(token)
+        print(token, end=" ", flush=True)
+    detokenizer.finalize()
+    return detokenizer.text
 
 
 @specimen(1, symbol=GENERATE)

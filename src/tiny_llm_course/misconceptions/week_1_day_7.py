@@ -92,6 +92,11 @@ def temperature_ignored(x: mx.array, temp: float) -> mx.array:
 
 
 @_draw
+def temperature_twice(x: mx.array, temp: float) -> mx.array:
+    return mx.random.categorical(x / temp / temp)
+
+
+@_draw
 def temperature_divides_probabilities(x: mx.array, temp: float) -> mx.array:
     return mx.random.categorical(mx.exp(x) / temp)
 
@@ -119,6 +124,41 @@ def one_id_as_a_python_number(x: mx.array, temp: float) -> object:
 @_draw
 def same_seed_at_every_call(x: mx.array, temp: float) -> mx.array:
     return mx.random.categorical(x / temp, key=mx.random.key(0))
+
+
+@_draw
+def noise_of_one_logarithm(x: mx.array, temp: float) -> mx.array:
+    noise = -mx.log(mx.random.uniform(shape=x.shape))
+    return mx.argmax(x / temp + noise, axis=-1)
+
+
+@_draw
+def one_number_for_all_rows(x: mx.array, temp: float) -> mx.array:
+    sums = mx.cumsum(mx.softmax(x / temp, axis=-1), axis=-1)
+    return mx.sum(sums < mx.random.uniform() * sums[:, -1:], axis=-1)
+
+
+@specimen(1, symbol=MAKE_SAMPLER)
+def sampler_called_at_once(
+    temp: float, top_p: float | None, top_k: int | None
+) -> object:
+    def sample(logprobs: mx.array) -> object:
+        return make_sampler(temp, top_p, top_k)(logprobs)
+
+    return sample()  # type: ignore[call-arg]
+
+
+@specimen(1, symbol=MAKE_SAMPLER)
+def log_probability_for_an_id(
+    temp: float, top_p: float | None, top_k: int | None
+) -> Sampler:
+    sample = make_sampler(temp, top_p, top_k)
+    return (lambda x: mx.max(x, axis=-1)) if temp == 0 else sample
+
+
+@specimen(1, symbol=MAKE_SAMPLER)
+def greedy_below_1(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+    return make_sampler(0 if temp < 1 else temp, top_p, top_k)
 
 
 @specimen(1, symbol=MAKE_SAMPLER)
@@ -193,6 +233,43 @@ def top_k_threshold_of_all_rows(x: mx.array, top_k: int) -> mx.array:
 
 
 @_top_k
+def top_k_of_all_rows_together(x: mx.array, top_k: int) -> mx.array:
+    return mx.where(x >= mx.sort(x.flatten())[-top_k], x, -mx.inf)
+
+
+@_top_k
+def top_k_threshold_of_the_first_row(x: mx.array, top_k: int) -> mx.array:
+    place = min(top_k, x.shape[-1])
+    return mx.where(x >= mx.sort(x[0])[-place], x, -mx.inf)
+
+
+@_top_k
+def top_k_ranks_across_the_rows(x: mx.array, top_k: int) -> mx.array:
+    ranks = mx.argsort(mx.argsort(-x, axis=0), axis=0)
+    return mx.where(ranks < top_k, x, -mx.inf)
+
+
+@_top_k
+def top_k_order_for_ranks(x: mx.array, top_k: int) -> mx.array:
+    return mx.where(mx.argsort(-x, axis=-1) < top_k, x, -mx.inf)
+
+
+@_top_k
+def top_k_drops_the_likeliest(x: mx.array, top_k: int) -> mx.array:
+    return mx.where(_ranks(x) < top_k, -mx.inf, x)
+
+
+@_top_k
+def top_k_multiplies_by_infinity(x: mx.array, top_k: int) -> mx.array:
+    return x + (_ranks(x) >= top_k) * -mx.inf
+
+
+@_top_k
+def top_k_lowers_a_little(x: mx.array, top_k: int) -> mx.array:
+    return mx.where(_ranks(x) < top_k, x, x - 1.0)
+
+
+@_top_k
 def top_k_changes_its_argument(x: mx.array, top_k: int) -> mx.array:
     x[:] = _likeliest(x, top_k)
     return x
@@ -226,6 +303,12 @@ def top_k_above_the_vocabulary_fails(x: mx.array, top_k: int) -> mx.array:
 def top_p_none_compared(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
     is_on = 0 < cast("float", top_p) < 1
     return make_sampler(temp, top_p if is_on else None, top_k)
+
+
+@specimen(1, 2, 3, symbol=MAKE_SAMPLER)
+def top_k_none_compared(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+    is_on = cast("int", top_k) > 0
+    return make_sampler(temp, top_p, top_k if is_on else None)
 
 
 @_top_p
@@ -274,6 +357,33 @@ def top_p_mask_left_in_sorted_order(x: mx.array, top_p: float) -> mx.array:
 def top_p_place_for_an_id(x: mx.array, top_p: float) -> mx.array:
     likeliest_first = -mx.sort(-x, axis=-1)
     return mx.where(_sum_of_likelier(likeliest_first) < top_p, likeliest_first, -mx.inf)
+
+
+@_top_p
+def top_p_put_back_by_the_order(x: mx.array, top_p: float) -> mx.array:
+    order = mx.argsort(-x, axis=-1)
+    likeliest_first = mx.take_along_axis(x, order, axis=-1)
+    sums = _sum_of_likelier(likeliest_first)
+    kept = mx.where(sums < top_p, likeliest_first, -mx.inf)
+    return mx.take_along_axis(kept, order, axis=-1)
+
+
+@_top_p
+def top_p_sum_of_all_rows(x: mx.array, top_p: float) -> mx.array:
+    order = mx.argsort(-x, axis=-1)
+    ordered = mx.take_along_axis(mx.softmax(x, axis=-1), order, axis=-1)
+    sums = mx.cumsum(ordered, inclusive=False).reshape(x.shape)
+    before = mx.put_along_axis(mx.zeros_like(x), order, sums, axis=-1)
+    return mx.where(before < top_p, x, -mx.inf)
+
+
+@_top_p
+def top_p_sum_down_the_rows(x: mx.array, top_p: float) -> mx.array:
+    order = mx.argsort(-x, axis=-1)
+    ordered = mx.take_along_axis(mx.softmax(x, axis=-1), order, axis=-1)
+    sums = mx.cumsum(ordered, axis=0, inclusive=False)
+    before = mx.put_along_axis(mx.zeros_like(x), order, sums, axis=-1)
+    return mx.where(before < top_p, x, -mx.inf)
 
 
 @_top_p

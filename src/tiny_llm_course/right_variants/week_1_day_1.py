@@ -191,6 +191,21 @@ class heads_one_after_the_other(_Weights):
 
 
 @specimen(2, symbol=MULTI_HEAD)
+class one_step_a_line(_Weights):
+    def __call__(
+        self, query: Array, key: Array, value: Array, mask: Mask = None
+    ) -> Array:
+        q, k, v = query @ self.wq.T, key @ self.wk.T, value @ self.wv.T
+        q = q.reshape(*q.shape[:-1], self.num_heads, self.width)
+        k = k.reshape(*k.shape[:-1], self.num_heads, self.width)
+        v = v.reshape(*v.shape[:-1], self.num_heads, self.width)
+        q, k, v = q.swapaxes(-3, -2), k.swapaxes(-3, -2), v.swapaxes(-3, -2)
+        heads = attention(q, k, v, mask=mask).swapaxes(-3, -2)
+        merged = heads.reshape(*heads.shape[:-2], -1)
+        return merged @ self.wo.T
+
+
+@specimen(2, symbol=MULTI_HEAD)
 class heads_counted_as_batch(_Weights):
     def __call__(
         self, query: Array, key: Array, value: Array, mask: Mask = None

@@ -68,6 +68,39 @@ class in_steps_of_256:
 
 
 @specimen(1, symbol=CACHE)
+class moved_to_new_buffers:
+    def __init__(self) -> None:
+        self.offset = 0
+        self.capacity = 0
+        self.keys: mx.array = mx.zeros(0)
+        self.values: mx.array = mx.zeros(0)
+
+    def update_and_fetch(
+        self,
+        key: mx.array,
+        value: mx.array,
+        mask_length: int | None = None,
+        mask: Mask = None,
+    ) -> Fetched:
+        B, H, L, D = key.shape  # noqa: N806 - the axes as in the formulas
+        start, end = self.offset, self.offset + L
+        if end > self.capacity:
+            self.capacity = max(16, end, 2 * self.capacity)
+            keys = mx.zeros((B, H, self.capacity, D), key.dtype)
+            values = mx.zeros((B, H, self.capacity, D), value.dtype)
+            if start > 0:
+                keys[:, :, :start] = self.keys[:, :, :start]
+                values[:, :, :start] = self.values[:, :, :start]
+            self.keys, self.values = keys, values
+        self.keys[:, :, start:end] = key
+        self.values[:, :, start:end] = value
+        self.offset = end
+        keys = self.keys[:, :, : self.offset]
+        values = self.values[:, :, : self.offset]
+        return keys, values, self.offset, mask
+
+
+@specimen(1, symbol=CACHE)
 class in_small_steps(in_steps_of_256):
     def spare(self, new: mx.array) -> mx.array:
         B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas

@@ -46,6 +46,24 @@ def matrix_by_matrix(config: Config, context: int) -> int:
 
 
 @specimen(1, symbol=FLOPS)
+def flops_part_by_part(config: Config, context: int) -> int:
+    hidden = config.hidden_size
+    head_dim = hidden // config.num_attention_heads
+    queries = 2 * hidden * hidden
+    keys = 2 * hidden * config.num_key_value_heads * head_dim
+    values = 2 * hidden * config.num_key_value_heads * head_dim
+    scores = 2 * context * hidden
+    collected = 2 * context * hidden
+    output = 2 * hidden * hidden
+    gate = 2 * hidden * config.intermediate_size
+    up = 2 * hidden * config.intermediate_size
+    down = 2 * config.intermediate_size * hidden
+    attention = queries + keys + values + scores + collected + output
+    head = 2 * hidden * config.vocab_size
+    return config.num_hidden_layers * (attention + gate + up + down) + head
+
+
+@specimen(1, symbol=FLOPS)
 def one_factor_of_two_in_front(config: Config, context: int) -> int:
     layer = sum(rows * columns for rows, columns in _shapes(config))
     layer += 2 * context * config.hidden_size
@@ -128,6 +146,16 @@ def counted_in_bits(
     rows = config.vocab_size + (not config.tie_word_embeddings)
     matrices = config.num_hidden_layers * weights + rows * config.hidden_size
     return (matrices * weight + _vectors_and_cache(config, context) * wide) / 8
+
+
+@specimen(3, symbol=ROOFLINE)
+def time_and_word(
+    flops: float, num_bytes: float, flops_per_s: float, bytes_per_s: float
+) -> tuple[float, str]:
+    compute_s = flops / flops_per_s
+    memory_s = num_bytes / bytes_per_s
+    limit = "compute" if compute_s > memory_s else "memory"
+    return max(compute_s, memory_s), limit
 
 
 @specimen(3, symbol=ROOFLINE)

@@ -1,0 +1,149 @@
+"""What is known of an error that a solution raises."""
+
+from collections.abc import Callable
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.composed.mistakes import composed
+from tiny_llm_course.grading import errors
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.composing import compose
+from tiny_llm_course.grading.diagnosis import Outcome, explain
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.grading.verdict import RaisedEvidence
+from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.syllabus import Address
+from tiny_llm_ref.sampler import make_sampler
+
+SAMPLER = "sampler.make_sampler"
+TASK = Address(1, 7, 1)
+
+Sampler = Callable[[mx.array], mx.array]
+
+
+def _compares_top_p(top_p: float | None, top_k: float | None) -> bool:
+    del top_k
+    return top_p < 1  # type: ignore[operator]
+
+
+def _asks_top_p_for_a_range(top_p: float | None, top_k: float | None) -> bool:
+    del top_k
+    return 0 < top_p < 1  # type: ignore[operator]
+
+
+def _compares_top_k(top_p: float | None, top_k: float | None) -> bool:
+    del top_p
+    return top_k < 5  # type: ignore[operator]
+
+
+def _raised_by(function: Callable[..., object], *args: object) -> RaisedEvidence:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        function(*args)
+    return errors.evidence_of(caught.value)
+
+
+def test_what_is_none_is_known_by_its_name() -> None:
+    error = _raised_by(_compares_top_p, None, None)
+
+    assert error.nones == {"top_p"}
+    assert str(errors.describe(error)).startswith("`top_p` is None here")
+
+
+def test_a_comparison_with_none_is_the_same_either_way_round() -> None:
+    one = _raised_by(_compares_top_p, None, None)
+
+    assert one.is_exactly(_raised_by(_asks_top_p_for_a_range, None, None))
+    assert not one.matches(_raised_by(_compares_top_k, None, None))
+
+
+def _refuses_temp(temp: float) -> None:
+    if temp <= 0:
+        raise ValueError(f"temp is {temp}, and has to be positive")
+
+
+def _refuses_it_in_other_words(temp: float) -> None:
+    if temp == 0:
+        raise ValueError(f"sampler: no temp of {temp}")
+
+
+def _refuses_k(k: int) -> None:
+    raise ValueError(f"k is {k}")
+
+
+def test_own_checks_are_alike_that_complain_of_one_variable() -> None:
+    one = _raised_by(_refuses_temp, 0)
+
+    assert one.refuses == {"temp"}
+    assert one.is_exactly(_raised_by(_refuses_it_in_other_words, 0))
+    assert not one.matches(_raised_by(_refuses_k, 1))
+
+
+def _refuses_each(name: str, shape: tuple[int, ...]) -> None:
+    raise ValueError(f"{name}: expected another shape, got {shape}")
+
+
+def test_one_check_of_two_things_is_not_the_same() -> None:
+    one = _raised_by(_refuses_each, "wq", (2, 3))
+
+    assert one.matches(_raised_by(_refuses_each, "wq", (4, 5)))
+    assert not one.matches(_raised_by(_refuses_each, "wk", (2, 3)))
+
+
+def test_an_error_of_mlx_is_nobodys_own_check() -> None:
+    def multiply(x: mx.array) -> mx.array:
+        return x @ x
+
+    assert _raised_by(multiply, mx.zeros((2, 3))).refuses == frozenset()
+
+
+def _draws_at(temp: float) -> Trial:
+    def test(grade: Grader) -> None:
+        grade.run(Call(SAMPLER, (mx.zeros((1, 3)),), build=(temp, None, None)))
+
+    return Trial(TASK, f"at {temp}", test, {}, mx.cpu)
+
+
+def _outcomes(wrong: object, trials: list[Trial]) -> list[Outcome]:
+    solution = Specimen(TASK, SAMPLER, wrong).as_solution()
+    return [Outcome(one, one.run(solution)) for one in trials]
+
+
+def test_a_check_that_refuses_too_much_is_named() -> None:
+    def wrong(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+        if not temp > 0:
+            raise ValueError(f"the temp has to be positive, and is {temp}")
+        return make_sampler(temp, top_p, top_k)
+
+    found = compose(_outcomes(wrong, [_draws_at(0), _draws_at(1)]), TASK)
+
+    assert found is not None
+    assert found.says == "`temp` and `0` are compared by `<=` instead of `<`."
+
+
+def test_none_that_is_compared_in_every_test_is_named() -> None:
+    """With nothing that passes, the text of Python alone tells no reason."""
+
+    def known(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+        is_on = 0 < top_p < 1  # type: ignore[operator]
+        return make_sampler(temp, top_p if is_on else None, top_k)
+
+    def wrong(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
+        return make_sampler(temp, top_p if top_p < 1 else None, top_k)  # type: ignore[operator]
+
+    one = Specimen(TASK, SAMPLER, known)
+
+    assert explain(_outcomes(wrong, [_draws_at(1)]), [one]) == [one]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "The kept is divided by `temp` twice.",
+        "`top_p < 1` belongs to a condition, and is not asked there.",
+        "`0` and `top_p` are compared by `<` instead of `<=`.",
+    ],
+)
+def test_what_a_condition_asks_may_go_wrong(says: str) -> None:
+    assert says in [one.says for one in composed(TASK)]

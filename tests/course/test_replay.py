@@ -1,0 +1,58 @@
+"""A call of a failing test, made again without the test around it."""
+
+import itertools
+from collections.abc import Iterator
+
+import mlx.core as mx
+
+from tiny_llm_course.composed.mistakes import composed
+from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.diagnosis import Outcome
+from tiny_llm_course.grading.grader import Grader
+from tiny_llm_course.grading.inputs import normal, weight
+from tiny_llm_course.grading.replay import Replay, replay
+from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.oracle.kept import basics
+from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.syllabus import Address
+
+LINEAR = Address(1, 1, 2)
+
+
+def _as_stored(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+    del bias
+    return x @ w
+
+
+def _replayed(factors: Iterator[float]) -> Replay:
+    """Replay a test of a wrong linear layer, whose input has another factor each time.
+
+    Args:
+        factors: One for each time that the test runs.
+    """
+
+    def test(grade: Grader) -> None:
+        x, w = normal(3, 4) * next(factors), weight(4, 4)
+        call = Call("basics.linear", (x, w))
+        grade.assert_close(call, basics.linear(x, w), mx.float32)
+
+    trial = Trial(LINEAR, "linear", test, {}, mx.cpu)
+    solution = Specimen(LINEAR, "basics.linear", _as_stored).as_solution()
+    return replay(Outcome(trial, trial.run(solution)))
+
+
+def test_a_call_is_made_again_by_itself() -> None:
+    """It tells the same wrong result from another one, and from the right one."""
+    found = {one.says: one for one in composed(LINEAR) if one.is_ours}
+
+    seen = _replayed(itertools.repeat(1.0))
+
+    assert seen.call is not None
+    assert seen.compared_with(found["`w` is not transposed."]) is True
+    assert seen.compared_with(found["`bias` is not added to `y`."]) is None
+    assert seen.compared_with(found["`x` is not multiplied by `w`."]) is False
+
+
+def test_a_call_that_is_another_each_time_is_not_made_again() -> None:
+    """What comes out of it says nothing about the one that failed."""
+    assert _replayed(itertools.count(1.0)).call is None
