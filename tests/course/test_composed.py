@@ -299,6 +299,16 @@ def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
     assert _named(linear) is None
 
 
+def test_an_error_that_several_changes_raise_names_none_of_them() -> None:
+    """Of one axis, the end is also what comes after the first."""
+
+    def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+        y = x @ w.T
+        return y if bias is None else y + bias[:, None]
+
+    assert _named(linear) is None
+
+
 def test_what_is_like_no_change_has_no_name() -> None:
     def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
         del bias

@@ -78,18 +78,39 @@ def _until(stop_s: float, mistakes: Iterable[Composed]) -> Iterator[Composed]:
 def _best(
     mistakes: Iterable[Composed], shown: Sequence[Replay], outcomes: Sequence[Outcome]
 ) -> Composed | None:
-    """Return the mistake that agrees best with a solution, if it does well enough."""
+    """Return the mistake that agrees best with a solution, if it does well enough.
+
+    It has to explain half of the failed tests at least: where most pass, all agree. And
+    where there are only errors, it has to be the only one that raises them.
+    """
+    num_failed = sum(one.verdict is not None for one in outcomes)
     most, found = round((1 - LEAST_AGREEMENT) * len(outcomes), 6), None
+    raising: set[str] = set()
     for one in mistakes:
         if not _seems_the_same(one, shown):
             continue
         same = _same(one, outcomes, most)
-        if any(tells(one, each, has_passed=False) for each in same):
-            found, num_other = one, len(outcomes) - len(same)
-            if num_other <= (1 - ENOUGH_AGREEMENT) * len(outcomes):
-                break
-            most = num_other - 1
-    return found
+        explained = [each for each in same if each.verdict]
+        if 2 * len(explained) < num_failed:
+            continue
+        if not any(tells(one, each, has_passed=False) for each in explained):
+            continue
+        found, num_other = one, len(outcomes) - len(same)
+        if all(map(_is_error, explained)):
+            raising.add(one.says)
+            most = num_other
+            continue
+        raising.clear()
+        if num_other <= (1 - ENOUGH_AGREEMENT) * len(outcomes):
+            break
+        most = num_other - 1
+    return None if len(raising) > 1 else found
+
+
+def _is_error(outcome: Outcome) -> bool:
+    """Tell whether a test failed by an error, which has many reasons."""
+    evidence = outcome.verdict.evidence if outcome.verdict else None
+    return isinstance(evidence, RaisedEvidence)
 
 
 def _seems_the_same(one: Composed, shown: Sequence[Replay]) -> bool:
