@@ -267,7 +267,7 @@ def _activated(dtype: mx.Dtype) -> Trial:
         x = normal(3, 4, dtype=dtype)
         grade.assert_close(Call("basics.silu", (x,)), basics.silu(x), dtype)
 
-    return Trial(SILU, str(dtype), test, {}, mx.cpu)
+    return Trial(SILU, str(dtype), test, {}, mx.cpu, frozenset({"basics.silu"}))
 
 
 def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
@@ -287,6 +287,22 @@ def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
         "The result is left in float32, whatever the dtype of the input.",
         "`-` stands between `1` and the exponential of minus `x`, where `+` belongs.",
     ]
+
+
+def test_what_calls_a_wrong_name_has_no_say() -> None:
+    """The MLP is wrong because `silu` is, but the reference's own would be right."""
+
+    def fails(grade: Grader) -> None:
+        grade.assert_equal(Call("basics.silu", (mx.zeros(1),)), 1)
+
+    mlp = Trial(SILU, "mlp", fails, {}, mx.cpu, frozenset({"qwen2_week1.Qwen2MLP"}))
+    wrong = Specimen(SILU, "basics.silu", mx.sigmoid).as_solution()
+    trials = [_activated(mx.float32), mlp, mlp, mlp]
+
+    found = composing.compose([Outcome(one, one.run(wrong)) for one in trials], SILU)
+
+    assert found is not None
+    assert found.says == "`sigmoid` stands where `silu` belongs."
 
 
 def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
