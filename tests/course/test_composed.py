@@ -267,7 +267,7 @@ def _activated(dtype: mx.Dtype) -> Trial:
         x = normal(3, 4, dtype=dtype)
         grade.assert_close(Call("basics.silu", (x,)), basics.silu(x), dtype)
 
-    return Trial(SILU, str(dtype), test, {}, mx.cpu)
+    return Trial(SILU, str(dtype), test, {}, mx.cpu, frozenset({"basics.silu"}))
 
 
 def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
@@ -289,12 +289,38 @@ def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
     ]
 
 
+def test_what_calls_a_wrong_name_has_no_say() -> None:
+    """The MLP is wrong because `silu` is, but the reference's own would be right."""
+
+    def fails(grade: Grader) -> None:
+        grade.assert_equal(Call("basics.silu", (mx.zeros(1),)), 1)
+
+    mlp = Trial(SILU, "mlp", fails, {}, mx.cpu, frozenset({"qwen2_week1.Qwen2MLP"}))
+    wrong = Specimen(SILU, "basics.silu", mx.sigmoid).as_solution()
+    trials = [_activated(mx.float32), mlp, mlp, mlp]
+
+    found = composing.compose([Outcome(one, one.run(wrong)) for one in trials], SILU)
+
+    assert found is not None
+    assert found.says == "`sigmoid` stands where `silu` belongs."
+
+
 def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
     """Among a thousand changes, some raise whatever a solution raises."""
 
     def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
         del x, w, bias
         return mx.zeros((5, 7)) @ mx.zeros((2, 3))
+
+    assert _named(linear) is None
+
+
+def test_an_error_that_several_changes_raise_names_none_of_them() -> None:
+    """Of one axis, the end is also what comes after the first."""
+
+    def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+        y = x @ w.T
+        return y if bias is None else y + bias[:, None]
 
     assert _named(linear) is None
 
