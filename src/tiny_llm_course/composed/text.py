@@ -300,7 +300,10 @@ def _refuses(node: ast.AST) -> bool:
     return isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr)
 
 
-UNCHECKED = {"put_along_axis", "take_along_axis", "argpartition", "argsort", "arange", "zeros"}
+UNCHECKED = {
+    *("put_along_axis", "take_along_axis"),
+    *("argpartition", "argsort", "arange", "zeros"),
+}
 """Of wrong indices MLX writes where nothing is its own, and of a step of 0 no end."""
 
 

@@ -61,7 +61,7 @@ def online_from_the_last_key(
         share = np.divide(weight, total, out=np.zeros_like(total), where=total > 0)
         mean = mean + share * (v[..., j, None, :] - mean)
         top = new_top
-    return _array(np.where(total > 0, mean, np.nan), query)
+    return _array(mean, query)
 
 
 @specimen(1, symbol=ONLINE)
@@ -157,10 +157,8 @@ def pieces_merged_by_their_logarithms(
         total = np.maximum(weights.sum(-1, keepdims=True), np.float32(1e-30))
         means.append(weights @ v[..., first : first + 100, :] / total)
         logs.append(top + np.log(total))
-    largest = np.max(logs, axis=0)
-    shares = np.exp(np.stack(logs) - largest)
-    mean = (shares * np.stack(means)).sum(0) / shares.sum(0)
-    return _array(np.where(largest > -1e30, mean, np.nan), query)
+    shares = np.exp(np.stack(logs) - np.max(logs, axis=0))
+    return _array((shares * np.stack(means)).sum(0) / shares.sum(0), query)
 
 
 @specimen(3, symbol=SPLIT)
