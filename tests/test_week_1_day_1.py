@@ -143,6 +143,15 @@ def test_task_2_linear_agrees_with_torch(
     grade.assert_close(call, basics.linear(x, w, bias), dtype)
 
 
+def test_task_2_linear_transposes_a_square_weight_too(grade: Grader) -> None:
+    """Its shape does not say which axis is which."""
+    x, w = normal(3, 8), weight(8, 8)
+
+    call = Call(LINEAR, (x, w))
+
+    grade.assert_close(call, basics.linear(x, w), mx.float32)
+
+
 @each_dtype
 @pytest.mark.parametrize(
     ("batch", "length", "hidden_size", "num_heads"),

@@ -123,6 +123,19 @@ def test_task_2_attention_knows_the_mask_by_its_name(
     grade.assert_close(call, expected, dtype)
 
 
+def test_task_2_attention_knows_the_mask_by_its_name_without_a_batch(
+    grade: Grader,
+) -> None:
+    """Nothing has to stand in front of the heads."""
+    query, key, value = normal(4, 3, 8), normal(2, 5, 8), normal(2, 5, 8, name="value")
+
+    call = Call(GROUPED, (query, key, value), {"mask": "causal"})
+
+    mask = mx.array(attention.causal_mask(3, 5), mx.float32)
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
 def test_task_2_mask_by_its_name_forbids_whatever_the_score(grade: Grader) -> None:
     """Each key scores 28,284 more than the one before it."""
     query = mx.ones((1, 2, 3, 8))

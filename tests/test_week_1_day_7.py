@@ -145,6 +145,11 @@ def test_task_2_top_k_that_is_off_keeps_every_token(
     _assert_draws(grade, TWO_ROWS, top_k=top_k)
 
 
+def test_task_2_top_k_that_is_off_keeps_every_token_of_many(grade: Grader) -> None:
+    """More than the 50 that another library keeps when nothing is said."""
+    _assert_draws(grade, [[*[0.0168] * 50, *[0.016] * 10]], top_k=None)
+
+
 @pytest.mark.parametrize(
     ("top_p", "kept"),
     [
