@@ -120,21 +120,6 @@ def test_task_1_lets_the_detokenizer_finish(grade: Grader) -> None:
     grade.assert_equal(call, "= 7.8 \ufffd")
 
 
-def test_task_1_prints_what_the_detokenizer_held_back(grade: Grader) -> None:
-    model = ScriptedModel("1 ", "= 7.8 元".encode()[:-1])
-
-    call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
-
-    with contextlib.redirect_stdout(io.StringIO()) as screen:
-        grade.run(call)
-    printed = screen.getvalue()
-    grade.assert_that(
-        "= 7.8 \ufffd" in printed,
-        call,
-        say("week_1_day_6.complaints.end_not_printed", printed=printed.strip()),
-    )
-
-
 def test_task_1_takes_the_token_that_the_sampler_chooses(grade: Grader) -> None:
     model = ScriptedModel("Once", " upon a time", second="_more")
 

@@ -586,21 +586,6 @@ def test_task_4_lets_the_detokenizer_finish(grade: Grader) -> None:
     grade.assert_equal(call, "= 7.8 \ufffd")
 
 
-def test_task_4_prints_what_the_detokenizer_held_back(grade: Grader) -> None:
-    model = ScriptedCachedModel("1 ", "= 7.8 元".encode()[:-1])
-
-    call = Call(GENERATE, (model, ByteTokenizer(), "1 "))
-
-    with contextlib.redirect_stdout(io.StringIO()) as screen:
-        grade.run(call)
-    printed = screen.getvalue()
-    grade.assert_that(
-        "= 7.8 \ufffd" in printed,
-        call,
-        say("week_2_day_1.complaints.end_not_printed", printed=printed.strip()),
-    )
-
-
 def _assert_filled(
     grade: Grader,
     shape: tuple[int, ...],

@@ -91,12 +91,15 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
 
 
 def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
-    """Find a test that a mistake fails, although its task has not to do with it.
+    """Find a test of its day that a mistake fails, although it is about another task.
 
     Only tests that use the very name that the mistake replaces can tell. A task may
     fail with what it builds on, and one mistake may belong to several tasks.
     """
+    day = (one.task.week, one.task.day)
     for trial in trials:
+        if (trial.task.week, trial.task.day) != day:
+            continue
         may_fail = ({trial.task} | foundations(task_at(trial.task))) & one.tasks
         if one.symbol in trial.symbols and not may_fail and verdict_on(one, trial):
             return trial

@@ -105,7 +105,8 @@ def _shares(got: Values, expected: Values) -> Iterator[str]:
             yield say(f"symptoms.{key}", row=row, token=token)
     left = (got > 0) & (expected > 0)
     logs, logs_got = np.log(expected[left]), np.log(got[left])
-    slope = float(np.polyfit(logs, logs_got, 1)[0]) if len(logs) > 2 else 1.0
+    is_uneven = len(logs) > 2 and np.ptp(logs) > CHANCE
+    slope = float(np.polyfit(logs, logs_got, 1)[0]) if is_uneven else 1.0
     if slope > 0 and abs(slope - 1) > CHANCE:
         yield say("symptoms.other_temperature", factor=1 / slope)
 
