@@ -19,6 +19,18 @@ T = TypeVar("T")
 LONGEST, CONTEXT = 120, 12
 """Characters of a line that is shown whole, and beside a change in a longer one."""
 
+MADE_BY_PEOPLE = frozenset(
+    {
+        *("added", "as_stored", "axes_in_front", "axes_joined", "axis_after_the_first"),
+        *("axis_at_the_end", "axis_in_front", "behind_the_loop", "besides", "columns"),
+        *("cut_off", "default", "divided_twice", "fixed", "inside_the_loop"),
+        *("joined_otherwise", "late_in_the_loop", "no_method", "none", "not_asked"),
+        *("not_returned", "of_one_model", "small_number", "so_many_axes", "squeezed"),
+        *("too_early", "too_late", "whole"),
+    }
+)
+"""Kinds of composed changes that are larger than those of a machine."""
+
 DTYPES = ("float32", "float16", "bfloat16", "uint32", "int32")
 
 COMPARISONS = OTHER_COMPARISONS | {
@@ -70,7 +82,8 @@ def mutants_of(symbol: str, left_out: frozenset[str] = frozenset()) -> list[Muta
     found: list[Mutant] = []
     parameters, known = frozenset(text.parameters), frozenset(text.names)
     for slot in list(_places(text.tree, left_out | _public_beside(symbol))):
-        changed = (one.node for one in Alternatives(slot, parameters, known).all())
+        alternatives = Alternatives(slot, parameters, known).all()
+        changed = (one.node for one in alternatives if one.kind not in MADE_BY_PEOPLE)
         for node in itertools.chain(changed, _others(slot.node)):
             after, code = _with(text, slot, node)
             if code is None or after in seen:
