@@ -31,8 +31,8 @@ QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
 BELOW_PYTHON = ("--capture=sys",)
 """What C and C++ write to stderr goes there, and not into a file that dies with it."""
 
-ALONE = ("-p", "no:xdist", "-p", "no:xdist.looponfail")
-"""One process grades, so that what shares tests among several is not imported."""
+UNUSED = ("xdist", "xdist.looponfail", "hypothesispytest")
+"""Plugins of our own tests. To import them would only make a verdict slower."""
 
 
 def grade(
@@ -66,7 +66,8 @@ def grade(
     solved_in = load_solution(solution).folder
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        options = [*QUIETLY, *BELOW_PYTHON, *ALONE, *pytest_args]
+        without = [f"-pno:{plugin}" for plugin in UNUSED]
+        options = [*QUIETLY, *BELOW_PYTHON, *without, *pytest_args]
         options += ["--results", str(path), *_fenced(solved_in, Path(folder))]
         arguments = pytest_arguments(days, str(solved_in), options, tasks)
         path.touch()
