@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 from tiny_llm_course.commands.doctor import show
-from tiny_llm_course.machine.system import CHECKPOINT_FILES, EMBEDDED, check_python
+from tiny_llm_course.doctor.system import CHECKPOINT_FILES, EMBEDDED, check_python
 from tiny_llm_course.places import ROOT
 
 SIZES = {

@@ -25,7 +25,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved, todo
-from tiny_llm_course.workbook.source import Function, does_nothing
+from tiny_llm_course.editing.source import Function, does_nothing
 
 OURS = REFERENCE.name
 

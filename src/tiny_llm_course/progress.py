@@ -18,9 +18,9 @@ from tiny_llm_course.grading.standing import (
 )
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Task, tasks
-from tiny_llm_course.workbook import fingerprints
-from tiny_llm_course.workbook.lookup import is_untouched
-from tiny_llm_course.workbook.saving import keep, put_away, write_whole
+from tiny_llm_course.editing import fingerprints
+from tiny_llm_course.editing.lookup import is_untouched
+from tiny_llm_course.editing.saving import keep, put_away, write_whole
 
 CHANGED = "changed"
 """The code, the tests or the grader are not those of the last verdict."""

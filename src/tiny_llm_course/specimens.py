@@ -106,9 +106,9 @@ def misconceptions(task: Address) -> tuple[Specimen, ...]:
     return _of_task("misconceptions", task)
 
 
-def right_variants(task: Address) -> tuple[Specimen, ...]:
+def accepted(task: Address) -> tuple[Specimen, ...]:
     """Return other right solutions of a task, in the order of their module."""
-    return _of_task("right_variants", task)
+    return _of_task("accepted", task)
 
 
 @functools.cache

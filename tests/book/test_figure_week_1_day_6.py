@@ -11,7 +11,7 @@ import pytest
 from tests.book.conftest import OpenFigure
 
 from tiny_llm_course.checkpoint import LoadedCheckpoint, load
-from tiny_llm_course.running.meter import MeteredModel
+from tiny_llm_course.inference.meter import MeteredModel
 from tiny_llm_ref.generate import simple_generate
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
 

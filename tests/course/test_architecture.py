@@ -56,7 +56,7 @@ def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
 
     A known solution, wrong or right, is the reference with one thing changed.
     """
-    is_a_known_solution = Path(file).parent.name in ("misconceptions", "right_variants")
+    is_a_known_solution = Path(file).parent.name in ("misconceptions", "accepted")
     by_name = {"tiny_llm"} if is_a_known_solution else set(SOLUTIONS)
 
     assert {name for name in imported(file) if package(name) in by_name} == set()

@@ -16,8 +16,8 @@ from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.intake import FailedImport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import select_days
-from tiny_llm_course.workbook.lookup import absence
-from tiny_llm_course.workbook.plans import plan_reset, plan_skip
+from tiny_llm_course.editing.lookup import absence
+from tiny_llm_course.editing.plans import plan_reset, plan_skip
 
 
 def graded(folder: Path, day: int, *arguments: str) -> list[TaskReport]:

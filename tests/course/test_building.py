@@ -20,7 +20,7 @@ from tiny_llm_course.extension.building import (
     problem_of,
 )
 from tiny_llm_course.extension.sources import sources, sources_of
-from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.doctor.system import find_compiler
 
 needs_compiler = pytest.mark.skipif(
     find_compiler() is None, reason="there is no C++ compiler"

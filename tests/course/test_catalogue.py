@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course import catalogue
-from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
+from tiny_llm_course.specimens import Specimen, misconceptions, accepted
 from tiny_llm_course.syllabus import Address, Task, task_at, tasks
 
 ALL_TASKS = list(tasks())
@@ -45,11 +45,11 @@ def test_task_has_three_hints_each_longer_than_a_word(task: Task) -> None:
 @pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))
 def test_course_knows_wrong_and_right_ways_of_every_task(task: Task) -> None:
     assert len(misconceptions(task.address)) >= 4
-    assert len(right_variants(task.address)) >= 2
+    assert len(accepted(task.address)) >= 2
 
 
 @pytest.mark.parametrize("files", sorted({task.files for task in ALL_TASKS}))
-@pytest.mark.parametrize("known", [misconceptions, right_variants])
+@pytest.mark.parametrize("known", [misconceptions, accepted])
 def test_all_that_is_public_in_a_module_of_known_solutions_belongs_to_a_task(
     known: Callable[[Address], tuple[Specimen, ...]], files: str
 ) -> None:

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tiny_llm_course.commands.chat import command
-from tiny_llm_course.running.conversation import Conversation
-from tiny_llm_course.running.engine import Engine, Settings, start
+from tiny_llm_course.inference.conversation import Conversation
+from tiny_llm_course.inference.engine import Engine, Settings, start
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 # What a shell starts in the background ignores Ctrl-C, and so does all it starts.

@@ -7,8 +7,8 @@ import pytest
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import here
 from tiny_llm_course.starter import generate_kernels
-from tiny_llm_course.workbook.cpp import CppSource, is_stub, meaning
-from tiny_llm_course.workbook.cpp_editing import (
+from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
+from tiny_llm_course.editing.cpp_editing import (
     emptied,
     is_all_private,
     put,

@@ -24,11 +24,11 @@ from tiny_llm_course.grading.results import (
     WRONG,
     Results,
 )
-from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address, Day, Task, task_at
-from tiny_llm_course.workbook.cpp import CppSource
+from tiny_llm_course.editing.cpp import CppSource
 
 pytestmark = [
     pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler"),

@@ -10,8 +10,8 @@ from mlx import nn
 
 from tiny_llm_course.commands import talking
 from tiny_llm_course.commands.main import command
-from tiny_llm_course.running.engine import Settings, start
-from tiny_llm_course.running.loaders import by_columns, can_be_packed, prepare
+from tiny_llm_course.inference.engine import Settings, start
+from tiny_llm_course.inference.loaders import by_columns, can_be_packed, prepare
 from tiny_llm_course.starter import generate
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"

@@ -18,7 +18,7 @@ from tiny_llm_course.grading.results import Result as Judged
 from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Day
-from tiny_llm_course.workbook.saving import sweep, write_whole
+from tiny_llm_course.editing.saving import sweep, write_whole
 
 Run = Callable[[str], Result]
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
-from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.doctor.finding import Finding
 from tiny_llm_course.solution import load_solution
 from tiny_llm_lab.experiments import ablate, training_speed
 from tiny_llm_lab.experiments.small_model import (

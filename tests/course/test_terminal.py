@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tiny_llm_course.book.typed import scripts
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.machine.libraries import pdm_install
+from tiny_llm_course.doctor.libraries import pdm_install
 
 
 @click.command(name="probe", cls=CourseCommand)

@@ -7,9 +7,9 @@ import pytest
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.starter import generate
 from tiny_llm_course.syllabus import tasks, tasks_of
-from tiny_llm_course.workbook.editing import emptied, put, without_leftovers
-from tiny_llm_course.workbook.saving import Change, write, write_whole
-from tiny_llm_course.workbook.source import Source, is_stub, read
+from tiny_llm_course.editing.editing import emptied, put, without_leftovers
+from tiny_llm_course.editing.saving import Change, write, write_whole
+from tiny_llm_course.editing.source import Source, is_stub, read
 
 STUBS = generate(REFERENCE)
 SYMBOLS = list(dict.fromkeys(symbol for task in tasks() for symbol in task.symbols))

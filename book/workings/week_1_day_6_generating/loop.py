@@ -10,7 +10,7 @@ from typing import Any, cast
 import mlx.core as mx
 
 from tiny_llm_course.book.embedded import checkpoint, tokens
-from tiny_llm_course.running.meter import MeteredModel
+from tiny_llm_course.inference.meter import MeteredModel
 from tiny_llm_ref.generate import simple_generate
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
 

@@ -9,7 +9,7 @@ from tiny_llm_course import checkpoint as checkpoints
 from tiny_llm_course.checkpoint import LoadedCheckpoint
 from tiny_llm_course.grading import architecture
 from tiny_llm_course.grading.architecture import Architecture, Weights, under
-from tiny_llm_course.running.engine import without_torch
+from tiny_llm_course.inference.engine import without_torch
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tiny_llm_course.book.embedded import weights
-from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
+from tiny_llm_course.specimens import Specimen, misconceptions, accepted
 from tiny_llm_course.syllabus import Address, tasks
 
 
@@ -14,7 +14,7 @@ def counts() -> dict[str, int]:
         "num_tasks": len([task for task in tasks() if not task.optional]),
         "num_optional": len([task for task in tasks() if task.optional]),
         "num_mistakes": _num_distinct(misconceptions),
-        "num_variants": _num_distinct(right_variants),
+        "num_variants": _num_distinct(accepted),
     }
 
 

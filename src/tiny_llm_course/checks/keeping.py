@@ -11,7 +11,7 @@ from typing import Any
 
 from tiny_llm_course.checks.sources import Sources, depended_on, digest_of, short_hash
 from tiny_llm_course.checks.steps import Outcome, Step
-from tiny_llm_course.machine.system import describe_cpu
+from tiny_llm_course.doctor.system import describe_cpu
 
 PROGRAMS = ("c++", "clang++", "chromium", "google-chrome", "git")
 SETTINGS = ("TINY_LLM_", "MLX_", "OPENBLAS_CORETYPE", "BOOK", "CHROMIUM", "CXX")

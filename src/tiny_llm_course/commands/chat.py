@@ -15,9 +15,9 @@ from tiny_llm_course.commands.talking import (
 )
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.running.blame import SolutionError
-from tiny_llm_course.running.conversation import Conversation
-from tiny_llm_course.running.engine import Settings, start
+from tiny_llm_course.inference.blame import SolutionError
+from tiny_llm_course.inference.conversation import Conversation
+from tiny_llm_course.inference.engine import Settings, start
 
 
 @click.command(name="chat", cls=CourseCommand)

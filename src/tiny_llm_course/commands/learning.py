@@ -13,9 +13,9 @@ from tiny_llm_course.grading.standing import DONE, TaskReport
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress
 from tiny_llm_course.syllabus import Address, Task, name_of
-from tiny_llm_course.workbook.kernels import FOLDER as KERNELS
-from tiny_llm_course.workbook.lookup import link_to
-from tiny_llm_course.workbook.saving import sweep
+from tiny_llm_course.editing.kernels import FOLDER as KERNELS
+from tiny_llm_course.editing.lookup import link_to
+from tiny_llm_course.editing.saving import sweep
 
 Command = Callable[..., Any]
 

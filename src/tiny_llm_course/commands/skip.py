@@ -15,8 +15,8 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.syllabus import Task, select_tasks, task_at, tasks
-from tiny_llm_course.workbook.plans import plan_skip
-from tiny_llm_course.workbook.saving import write
+from tiny_llm_course.editing.plans import plan_skip
+from tiny_llm_course.editing.saving import write
 
 
 @click.command("skip", cls=CourseCommand)

@@ -12,7 +12,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.syllabus import select_task
-from tiny_llm_course.workbook.comparing import difference
+from tiny_llm_course.editing.comparing import difference
 
 STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 """By how a line begins; the first that fits counts."""

@@ -12,7 +12,7 @@ from tiny_llm_course.composed.changes import Change, changes_of
 from tiny_llm_course.composed.tables import FAMILIES
 from tiny_llm_course.composed.text import Text, text_of, text_of_variant
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay, right_variants
+from tiny_llm_course.specimens import Overlay, accepted
 from tiny_llm_course.syllabus import Address, task_at
 
 USUAL = (
@@ -144,6 +144,6 @@ def _texts(task: Address) -> Iterator[tuple[str, Text]]:
     for symbol in symbols:
         if text := text_of(symbol):
             yield symbol, text
-    for variant in right_variants(task):
+    for variant in accepted(task):
         if variant.symbol in symbols and (text := text_of_variant(variant)):
             yield variant.symbol, text

@@ -23,8 +23,8 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import output, shelf
 from tiny_llm_course.extension.sources import BUILD, sources, sources_of
-from tiny_llm_course.machine.finding import how_to_install, program
-from tiny_llm_course.machine.system import find_compiler
+from tiny_llm_course.doctor.finding import how_to_install, program
+from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.places import here
 
 MODULE = "_kernels"

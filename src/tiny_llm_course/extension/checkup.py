@@ -2,7 +2,7 @@
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.extension.building import is_current
-from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.doctor.finding import Finding
 from tiny_llm_course.places import Checkout, here
 
 

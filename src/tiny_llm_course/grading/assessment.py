@@ -18,7 +18,7 @@ from tiny_llm_course.grading.standing import (
 )
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task, select_days
-from tiny_llm_course.workbook.lookup import absence
+from tiny_llm_course.editing.lookup import absence
 
 
 def assess(

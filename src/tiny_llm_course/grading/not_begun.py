@@ -11,7 +11,7 @@ from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.extension.sources import sources_of
 from tiny_llm_course.grading.results import BROKEN, NOT_STARTED, Result, Results
 from tiny_llm_course.syllabus import Task, tasks_of
-from tiny_llm_course.workbook import kernels, lookup
+from tiny_llm_course.editing import kernels, lookup
 
 
 def split(tasks: Sequence[Task], folder: Path) -> tuple[list[Task], list[Task]]:

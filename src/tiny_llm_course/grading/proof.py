@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tiny_llm_course.grading.diagnosis import Outcome, explain, verdict_on
 from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.specimens import Specimen, misconceptions, right_variants
+from tiny_llm_course.specimens import Specimen, misconceptions, accepted
 from tiny_llm_course.syllabus import Address, foundations, task_at
 
 
@@ -64,7 +64,7 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
         task: The task.
         trials: Its tests, and those of other tasks.
     """
-    wrong, right = misconceptions(task), right_variants(task)
+    wrong, right = misconceptions(task), accepted(task)
     own = [trial for trial in trials if trial.task == task]
     outcomes = {one.name: _outcomes(one, own) for one in wrong}
     return Score(

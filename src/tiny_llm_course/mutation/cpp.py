@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from tiny_llm_course.workbook.cpp import CppSource
+from tiny_llm_course.editing.cpp import CppSource
 
 SUPPORT = Path(__file__).with_name("mutants.h")
 OPERATIONS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tiny_llm_course.machine.system import describe_cpu
+from tiny_llm_course.doctor.system import describe_cpu
 from tiny_llm_course.solution import load_solution
 from tiny_llm_lab.bench.engines import Stored
 from tiny_llm_lab.bench.interleaved import NUM_THREADS, Case

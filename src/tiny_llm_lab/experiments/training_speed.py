@@ -14,7 +14,7 @@ from statistics import median
 import mlx.core as mx
 import numpy as np
 
-from tiny_llm_course.machine.speed import check_blas
+from tiny_llm_course.doctor.speed import check_blas
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.small_model import (
     Design,

@@ -7,17 +7,17 @@ from pathlib import Path
 from tiny_llm_course import starter
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel
-from tiny_llm_course.workbook import kernels
-from tiny_llm_course.workbook.editing import put, without_leftovers
-from tiny_llm_course.workbook.lookup import (
+from tiny_llm_course.editing import kernels
+from tiny_llm_course.editing.editing import put, without_leftovers
+from tiny_llm_course.editing.lookup import (
     as_python,
     by_file,
     graded_names,
     not_python,
     text_of,
 )
-from tiny_llm_course.workbook.saving import Change
-from tiny_llm_course.workbook.source import (
+from tiny_llm_course.editing.saving import Change
+from tiny_llm_course.editing.source import (
     Import,
     Source,
     Statement,

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tiny_llm_course.machine.finding import Finding, how_to_install, program
-from tiny_llm_course.machine.libraries import pdm_install
+from tiny_llm_course.doctor.finding import Finding, how_to_install, program
+from tiny_llm_course.doctor.libraries import pdm_install
 
 # `tiny_llm_course.checkpoint` knows the folder too, but does not load without MLX.
 EMBEDDED = Path(__file__).parents[1] / "checkpoint" / "embedded"

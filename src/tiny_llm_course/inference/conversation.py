@@ -1,8 +1,8 @@
 """A conversation: turns that remember those before them."""
 
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.running.engine import Engine
-from tiny_llm_course.running.reply import Reply, reply
+from tiny_llm_course.inference.engine import Engine
+from tiny_llm_course.inference.reply import Reply, reply
 
 
 class Conversation:

@@ -2,7 +2,7 @@
 
 import mlx.core as mx
 
-from tiny_llm_course.running.mixture import Mixture
+from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 

@@ -7,9 +7,9 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
-from tiny_llm_course.workbook import kernels
-from tiny_llm_course.workbook.editing import emptied
-from tiny_llm_course.workbook.source import (
+from tiny_llm_course.editing import kernels
+from tiny_llm_course.editing.editing import emptied
+from tiny_llm_course.editing.source import (
     Source,
     does_nothing,
     header,

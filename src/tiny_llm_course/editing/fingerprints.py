@@ -10,9 +10,9 @@ from typing import NamedTuple
 from tiny_llm_course.imports import course_files_behind
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, called_by, tasks
-from tiny_llm_course.workbook import kernels
-from tiny_llm_course.workbook.lookup import parsed
-from tiny_llm_course.workbook.source import (
+from tiny_llm_course.editing import kernels
+from tiny_llm_course.editing.lookup import parsed
+from tiny_llm_course.editing.source import (
     Import,
     Statement,
     is_docstring,

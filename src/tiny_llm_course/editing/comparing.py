@@ -7,9 +7,9 @@ from pathlib import Path
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel
-from tiny_llm_course.workbook import kernels
-from tiny_llm_course.workbook.lookup import as_python, by_file, graded_names
-from tiny_llm_course.workbook.source import Import, Source, read
+from tiny_llm_course.editing import kernels
+from tiny_llm_course.editing.lookup import as_python, by_file, graded_names
+from tiny_llm_course.editing.source import Import, Source, read
 
 
 def difference(checkout: Checkout, symbols: Iterable[str]) -> Iterator[str]:

@@ -7,10 +7,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TextIO
 
-from tiny_llm_course.running.blame import SolutionError, blame
-from tiny_llm_course.running.engine import Engine
-from tiny_llm_course.running.loaders import LOADERS
-from tiny_llm_course.running.meter import MeteredModel
+from tiny_llm_course.inference.blame import SolutionError, blame
+from tiny_llm_course.inference.engine import Engine
+from tiny_llm_course.inference.loaders import LOADERS
+from tiny_llm_course.inference.meter import MeteredModel
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ library is imported, so both are imported by the function that checks them.
 
 from importlib import metadata
 
-from tiny_llm_course.machine.finding import Finding
+from tiny_llm_course.doctor.finding import Finding
 
 
 def check_mlx() -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tiny_llm_course.running.blame import SolutionError
+from tiny_llm_course.inference.blame import SolutionError
 
 
 class MeteredModel:

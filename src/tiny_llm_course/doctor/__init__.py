@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from tiny_llm_course.machine.finding import Finding
-from tiny_llm_course.machine.libraries import check_mlx, check_pytorch
-from tiny_llm_course.machine.speed import check_blas
-from tiny_llm_course.machine.system import (
+from tiny_llm_course.doctor.finding import Finding
+from tiny_llm_course.doctor.libraries import check_mlx, check_pytorch
+from tiny_llm_course.doctor.speed import check_blas
+from tiny_llm_course.doctor.system import (
     check_checkpoint,
     check_cmake,
     check_compiler,

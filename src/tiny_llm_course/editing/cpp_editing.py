@@ -6,7 +6,7 @@ As in Python, all else in the learner's file stays: other functions, helpers, in
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from tiny_llm_course.workbook.cpp import (
+from tiny_llm_course.editing.cpp import (
     BROUGHT,
     PRIVATE,
     Block,

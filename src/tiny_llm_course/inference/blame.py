@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.running.mixture import Mixture
+from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 from tiny_llm_course.untrusted import visible

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import mlx.core as mx
 
 from tiny_llm_course.checkpoint import LoadedCheckpoint, load
-from tiny_llm_course.running.blame import blame
-from tiny_llm_course.running.drawing import DrawingModel
-from tiny_llm_course.running.flash import has_flash
-from tiny_llm_course.running.loaders import LOADERS, check, fastest, prepare
-from tiny_llm_course.running.whose import choose
+from tiny_llm_course.inference.blame import blame
+from tiny_llm_course.inference.drawing import DrawingModel
+from tiny_llm_course.inference.flash import has_flash
+from tiny_llm_course.inference.loaders import LOADERS, check, fastest, prepare
+from tiny_llm_course.inference.whose import choose
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.unsolved import Unsolved
 

@@ -5,8 +5,8 @@ import platform
 import time
 
 from tiny_llm_course.blas import copy_for_mlx, load_openblas
-from tiny_llm_course.machine.finding import Finding, how_to_install
-from tiny_llm_course.machine.libraries import pdm_install
+from tiny_llm_course.doctor.finding import Finding, how_to_install
+from tiny_llm_course.doctor.libraries import pdm_install
 
 
 def check_blas() -> Finding:

@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 from mlx import nn
 
-from tiny_llm_course.right_variants.week_1_day_2 import table_filled_in_a_loop
+from tiny_llm_course.accepted.week_1_day_2 import table_filled_in_a_loop
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_simple
 from tiny_llm_ref.attention import scaled_dot_product_attention_grouped as grouped

@@ -2,10 +2,10 @@
 
 from mlx import nn
 
-from tiny_llm_course.running.engine import Engine
-from tiny_llm_course.running.flash import FLASH
-from tiny_llm_course.running.loaders import LOADERS
-from tiny_llm_course.running.mixture import Mixture
+from tiny_llm_course.inference.engine import Engine
+from tiny_llm_course.inference.flash import FLASH
+from tiny_llm_course.inference.loaders import LOADERS
+from tiny_llm_course.inference.mixture import Mixture
 
 SAMPLER = "sampler.make_sampler"
 

@@ -8,7 +8,7 @@ import ast
 import re
 from itertools import dropwhile, takewhile
 
-from tiny_llm_course.workbook.source import (
+from tiny_llm_course.editing.source import (
     Import,
     Source,
     Statement,
