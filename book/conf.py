@@ -16,7 +16,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "tiny_llm_course.book.formulas",
-    "tiny_llm_course.book.workings",
+    "tiny_llm_course.book.chapter_data",
     "tiny_llm_course.book.sources",
     "tiny_llm_course.book.teaching",
     "tiny_llm_course.book.figures",

@@ -6,10 +6,10 @@ The chapter: book/en/week-1-day-1-attention.md
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal, weight
-from tiny_llm_course.oracle.kept import attention, basics
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
+from tiny_llm_course.oracle.cached import attention, basics
 
 SOFTMAX = "basics.softmax"
 LINEAR = "basics.linear"

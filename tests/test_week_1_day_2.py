@@ -6,10 +6,10 @@ The chapter: book/en/week-1-day-2-rope.md
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.oracle.kept import positional_encoding
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
+from tiny_llm_course.oracle.cached import positional_encoding
 
 ROPE = "positional_encoding.RoPE"
 

@@ -6,18 +6,18 @@ The chapter: book/en/week-1-day-3-grouped-query-attention.md
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import copied, wide
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     attention_weights,
     embedded,
     under,
 )
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import copied, wide
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.oracle.kept import attention, qwen2
+from tiny_llm_course.oracle.cached import attention, qwen2
 
 GROUPED = "attention.scaled_dot_product_attention_grouped"
 CAUSAL_MASK = "attention.causal_mask"

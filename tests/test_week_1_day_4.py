@@ -6,17 +6,17 @@ The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.call import Call, dtype_name
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import DTYPES, each_dtype, gain, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     embedded,
     mlp_weights,
     under,
 )
-from tiny_llm_course.grading.call import Call, dtype_name
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import DTYPES, each_dtype, gain, normal
-from tiny_llm_course.oracle.kept import basics, feed_forward, layer_norm
+from tiny_llm_course.oracle.cached import basics, feed_forward, layer_norm
 
 RMS_NORM = "layer_norm.RMSNorm"
 SILU = "basics.silu"

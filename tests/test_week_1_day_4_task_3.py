@@ -8,11 +8,11 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal
-from tiny_llm_course.grading.training import Trained
-from tiny_llm_course.oracle.kept import norms
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.scenarios.training import Trained
+from tiny_llm_course.oracle.cached import norms
 
 LAYER = "norms.LayerNorm"
 BATCH = "norms.BatchNorm"

@@ -9,10 +9,10 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal, weight
-from tiny_llm_course.oracle.kept import activations, feed_forward
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
+from tiny_llm_course.oracle.cached import activations, feed_forward
 
 RELU = "activations.relu"
 GELU = "activations.gelu"

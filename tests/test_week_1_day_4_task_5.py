@@ -6,11 +6,11 @@ The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal
-from tiny_llm_course.grading.parts import MLP, Attention, Norm, Parts
-from tiny_llm_course.oracle.kept import transformer_block
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.scenarios.parts import MLP, Attention, Norm, Parts
+from tiny_llm_course.oracle.cached import transformer_block
 
 BLOCKS = {
     "transformer_block.pre_norm_block": transformer_block.pre_norm,

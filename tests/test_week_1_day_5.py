@@ -9,7 +9,11 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import copied, wide
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     block_weights,
@@ -19,11 +23,7 @@ from tiny_llm_course.grading.architecture import (
     model_weights,
     under,
 )
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import copied, wide
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.oracle.kept import attention, basics, exact, qwen2
+from tiny_llm_course.oracle.cached import attention, basics, exact, qwen2
 
 BLOCK = "qwen2_week1.Qwen2TransformerBlock"
 EMBEDDING = "embedding.Embedding"

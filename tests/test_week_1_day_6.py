@@ -10,14 +10,14 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.fakes import (
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.scenarios.fakes import (
     END_OF_DOCUMENT,
     VOCAB_SIZE,
     ByteTokenizer,
     ScriptedModel,
 )
-from tiny_llm_course.grading.grader import Grader
 
 GENERATE = "generate.simple_generate"
 

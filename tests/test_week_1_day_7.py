@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.oracle.kept import sampler
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.oracle.cached import sampler
 from tiny_llm_course.oracle.sampler import NUM_CALLS, repeated_rows
 
 MAKE_SAMPLER = "sampler.make_sampler"

@@ -12,7 +12,11 @@ import pytest
 from mlx import nn
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import copied, wide
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     attention_weights,
@@ -23,7 +27,7 @@ from tiny_llm_course.grading.architecture import (
     mlx_model,
     model_weights,
 )
-from tiny_llm_course.grading.caching import (
+from tiny_llm_course.grading.scenarios.caching import (
     CACHE,
     Attribute,
     CopyCount,
@@ -32,16 +36,12 @@ from tiny_llm_course.grading.caching import (
     Part,
     compositions,
 )
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import copied, wide
-from tiny_llm_course.grading.fakes import (
+from tiny_llm_course.grading.scenarios.fakes import (
     END_OF_DOCUMENT,
     ByteTokenizer,
     ScriptedCachedModel,
 )
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.oracle.kept import qwen2
+from tiny_llm_course.oracle.cached import qwen2
 
 ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
 MLP = "qwen2_week2.Qwen2MLP"

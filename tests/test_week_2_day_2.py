@@ -10,12 +10,12 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.architecture import Architecture, embedded
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype
-from tiny_llm_course.grading.sized import Sized
-from tiny_llm_course.oracle.kept import roofline
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype
+from tiny_llm_course.grading.scenarios.architecture import Architecture, embedded
+from tiny_llm_course.grading.scenarios.model_sizes import Sized
+from tiny_llm_course.oracle.cached import roofline
 
 FLOPS = "roofline.flops_per_token"
 BYTES = "roofline.bytes_per_token"

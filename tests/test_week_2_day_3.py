@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 from mlx import nn
 
-from tiny_llm_course.grading.architecture import embedded
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.exactly import assert_exactly, assert_fields, assert_tuple
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal, weight
-from tiny_llm_course.oracle.kept import quantize
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.exact import (
+    assert_exactly,
+    assert_fields,
+    assert_tuple,
+)
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
+from tiny_llm_course.grading.scenarios.architecture import embedded
+from tiny_llm_course.oracle.cached import quantize
 from tiny_llm_course.oracle.stored import Stored, dequantised, quantised
 
 QUANTIZE = "quantize.quantize"

@@ -7,12 +7,12 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.grading.architecture import embedded
-from tiny_llm_course.grading.call import Call, dtype_name
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal
-from tiny_llm_course.grading.several import Stacked, repeated
-from tiny_llm_course.oracle.kept import matvec, quantize
+from tiny_llm_course.grading.judgement.call import Call, dtype_name
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import DTYPES, each_dtype, normal
+from tiny_llm_course.grading.scenarios.architecture import embedded
+from tiny_llm_course.grading.scenarios.multiple_outputs import Stacked, repeated
+from tiny_llm_course.oracle.cached import matvec, quantize
 from tiny_llm_course.oracle.stored import Stored, quantised
 
 NAIVE = "kernels.matvec_naive"

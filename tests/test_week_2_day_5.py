@@ -12,13 +12,13 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.grading.architecture import embedded
-from tiny_llm_course.grading.call import Call, dtype_name
-from tiny_llm_course.grading.exactly import assert_tuple
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import DTYPES, each_dtype, normal, weight
-from tiny_llm_course.grading.memory import PeakOf
-from tiny_llm_course.oracle.kept import kernels, quantize
+from tiny_llm_course.grading.judgement.call import Call, dtype_name
+from tiny_llm_course.grading.judgement.exact import assert_tuple
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import DTYPES, each_dtype, normal, weight
+from tiny_llm_course.grading.judgement.memory import PeakOf
+from tiny_llm_course.grading.scenarios.architecture import embedded
+from tiny_llm_course.oracle.cached import kernels, quantize
 from tiny_llm_course.oracle.stored import Stored, quantised
 
 WEIGHTS = "quantize.QuantizedWeights"

@@ -12,12 +12,12 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, normal
-from tiny_llm_course.grading.memory import PeakOf
-from tiny_llm_course.grading.several import Stacked, repeated
-from tiny_llm_course.oracle.kept import attention
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
+from tiny_llm_course.grading.judgement.memory import PeakOf
+from tiny_llm_course.grading.scenarios.multiple_outputs import Stacked, repeated
+from tiny_llm_course.oracle.cached import attention
 
 ONLINE = "kernels.attention_online"
 TILED = "kernels.attention_tiled"

@@ -11,25 +11,25 @@ import pytest
 from mlx import nn
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     dequantised,
     embedded,
     mlx_model,
     model_weights,
 )
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal
-from tiny_llm_course.grading.predicting import (
+from tiny_llm_course.grading.scenarios.multiple_outputs import OneOf
+from tiny_llm_course.grading.scenarios.predicting import (
     PeakBytes,
     Predicting,
     assert_near,
     story,
 )
-from tiny_llm_course.grading.several import OneOf
-from tiny_llm_course.oracle.kept import fused, layer_norm, positional_encoding, qwen2
+from tiny_llm_course.oracle.cached import fused, layer_norm, positional_encoding, qwen2
 
 RMS_NORM = "kernels.rms_norm"
 ADD_RMS_NORM = "kernels.add_rms_norm"

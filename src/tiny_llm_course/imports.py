@@ -7,7 +7,7 @@ from pathlib import Path
 
 COURSE = Path(__file__).parent
 
-KEPT = "tiny_llm_course.oracle.kept"
+KEPT = "tiny_llm_course.oracle.cached"
 """What is imported from it are the modules beside it."""
 
 

@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from tiny_llm_course.grading.assessment import tasks_asked_for
-from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.standing import (
+from tiny_llm_course.editing import fingerprints
+from tiny_llm_course.editing.lookup import is_untouched
+from tiny_llm_course.editing.saving import keep, put_away, write_whole
+from tiny_llm_course.grading.report.assessment import tasks_asked_for
+from tiny_llm_course.grading.report.standing import (
     BEGUN,
     DONE,
     SKIPPED,
@@ -16,11 +18,9 @@ from tiny_llm_course.grading.standing import (
     WRONG,
     TaskReport,
 )
+from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Task, tasks
-from tiny_llm_course.editing import fingerprints
-from tiny_llm_course.editing.lookup import is_untouched
-from tiny_llm_course.editing.saving import keep, put_away, write_whole
 
 CHANGED = "changed"
 """The code, the tests or the grader are not those of the last verdict."""

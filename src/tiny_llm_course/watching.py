@@ -6,10 +6,10 @@ from pathlib import Path
 
 import watchfiles
 
-from tiny_llm_course.extension.sources import sources_of
-from tiny_llm_course.syllabus import Task, tasks
 from tiny_llm_course.editing.cpp import CppSource, meaning
 from tiny_llm_course.editing.kernels import FOLDER
+from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.syllabus import Task, tasks
 
 Texts = dict[str, str]
 """The text of every file of a solution: by file name without `.py`, or with `.h`."""

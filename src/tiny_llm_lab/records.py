@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from tiny_llm_course.errors import CourseError
 from tiny_llm_course.doctor.system import describe_cpu
+from tiny_llm_course.errors import CourseError
 
 Value = str | int | float
 Row = Mapping[str, Value]

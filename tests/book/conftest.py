@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tiny_llm_course.book import building
-from tiny_llm_course.book.workings import workings_of
+from tiny_llm_course.book.chapter_data import values_of
 
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
@@ -93,9 +93,9 @@ class OpenFigure:
     name: str
 
     @property
-    def data(self) -> Any:  # noqa: ANN401 - as the workings have it
+    def data(self) -> Any:  # noqa: ANN401 - as the chapter has it
         """What the figure starts from."""
-        return workings_of(self.chapter, "data")[self.name]
+        return values_of(self.chapter, "data")[self.name]
 
     def set(self, **controls: float | str | bool) -> None:
         """Move sliders, choose from lists, tick boxes: in this order."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.grading.closeness import epsilon
+from tiny_llm_course.grading.judgement.closeness import epsilon
 from tiny_llm_course.oracle import positional_encoding
 from tiny_llm_ref.positional_encoding import RoPE
 

@@ -10,7 +10,7 @@ import pytest
 from mlx_lm.models.cache import KVCache
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.book.workings import workings_of
+from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_ref.generate import simple_generate, simple_generate_with_kv_cache
 from tiny_llm_ref.kv_cache import TinyKvFullCache
 
@@ -136,7 +136,7 @@ def test_the_positions_are_those_of_the_loops(
 
 
 def test_it_opens_with_the_answer_of_the_text(figure: OpenFigure) -> None:
-    answer = workings_of(CHAPTER, "numbers")["answer"]
+    answer = values_of(CHAPTER, "numbers")["answer"]
 
     shown = (figure.read("again"), figure.read("once"))
 

@@ -7,7 +7,7 @@ from mlx.utils import tree_flatten
 from mlx_lm.models import qwen2
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.book.workings import workings_of
+from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_lab.bench.engines import RUNGS, Stored
 from tiny_llm_lab.bench.interleaved import Case
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
@@ -16,7 +16,7 @@ from tiny_llm_lab.machine import Machine
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 CHAPTER = "week-2-day-2-measuring"
-NAME = "under-the-roof"
+NAME = "roofline"
 
 CHAPTER_MACHINE = Machine(44e9, 208e9, 44e9)
 H100 = (3.35e12, 990e12)
@@ -156,7 +156,7 @@ def test_a_machine_is_named_until_its_rates_are_changed(figure: OpenFigure) -> N
 def test_the_edge_of_the_roof_is_where_the_text_says(
     figure: OpenFigure, weights: str
 ) -> None:
-    length = workings_of(CHAPTER, "numbers")["crossing"][weights]
+    length = values_of(CHAPTER, "numbers")["crossing"][weights]
     figure.set(format=weights, work="read")
 
     limits = []
@@ -168,7 +168,7 @@ def test_the_edge_of_the_roof_is_where_the_text_says(
 
 
 def test_several_texts_take_as_long_as_the_text_says(figure: OpenFigure) -> None:
-    expected = workings_of(CHAPTER, "numbers")["several"]
+    expected = values_of(CHAPTER, "numbers")["several"]
     times: dict[tuple[int, int], float] = {}
 
     figure.set(format="dense")

@@ -11,7 +11,7 @@ from tests.book.conftest import OpenFigure
 from tiny_llm_ref.quantize import dequantize, quantize
 
 CHAPTER = "week-2-day-3-quantised-weights"
-NAME = "levels-of-a-group"
+NAME = "quantisation-levels"
 
 ROW = (0.67, -0.21, 0.1, 0.0, -0.8, 0.33, 0.42, -0.46)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.book.workings import workings_of
+from tiny_llm_course.book.chapter_data import values_of
 
 CHAPTER = "week-2-day-5-tiled-product"
 NAME = "tiles"
@@ -123,7 +123,7 @@ def test_it_counts_what_a_plain_loop_loads(
 
 
 def test_it_opens_with_the_tile_of_the_chapter(figure: OpenFigure) -> None:
-    numbers = workings_of(CHAPTER, "numbers")
+    numbers = values_of(CHAPTER, "numbers")
     tile, work = numbers["tile"], numbers["work"]
 
     assert figure.read("loads") == tile["loads"]
@@ -137,7 +137,7 @@ def test_one_token_gets_the_same_out_of_each_byte_of_any_matrix(
     figure: OpenFigure, matrix: str
 ) -> None:
     """What memory delivers does not depend on the tile."""
-    work = workings_of(CHAPTER, "numbers")["work"]
+    work = values_of(CHAPTER, "numbers")["work"]
 
     figure.set(tokens=1, matrix=matrix, most=5)
 

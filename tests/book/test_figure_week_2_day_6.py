@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.book.workings import workings_of
+from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.misconceptions import week_2_day_6 as mistakes
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple
 
@@ -90,7 +90,7 @@ def factor_between(top: float, new_top: float) -> float:
 
 
 def test_it_opens_with_the_table_of_the_chapter(figure: OpenFigure) -> None:
-    by_hand = workings_of(CHAPTER, "numbers")["steps"]
+    by_hand = values_of(CHAPTER, "numbers")["steps"]
 
     for seen, row in enumerate(by_hand["rows"], 1):
         figure.set(seen=seen)

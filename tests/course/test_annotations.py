@@ -10,7 +10,7 @@ import mlx.core as mx
 import pytest
 from jaxtyping import TypeCheckError, install_import_hook
 
-from tiny_llm_course.grading import shapes
+from tiny_llm_course.grading.engine import shapes
 from tiny_llm_course.places import REFERENCE, ROOT
 from tiny_llm_course.solution import Solution
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tiny_llm_course.grading import session
-from tiny_llm_course.grading.assessment import assess
-from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.editing.lookup import absence
+from tiny_llm_course.editing.plans import plan_reset, plan_skip
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.report.assessment import assess
+from tiny_llm_course.grading.report.screen import print_report
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import PASSED, Result, Results
-from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.intake import FailedImport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import select_days
-from tiny_llm_course.editing.lookup import absence
-from tiny_llm_course.editing.plans import plan_reset, plan_skip
 
 
 def graded(folder: Path, day: int, *arguments: str) -> list[TaskReport]:

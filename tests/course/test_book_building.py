@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.book import workings
+from tiny_llm_course.book import chapter_data
+from tiny_llm_course.book.chapter_data import fill_in, sources_of, values_of
 from tiny_llm_course.book.formulas import FormulaError, render
 from tiny_llm_course.book.links import external
 from tiny_llm_course.book.sources import address, line_of, listing, pages
-from tiny_llm_course.book.workings import fill_in, sources_of, workings_of
 from tiny_llm_course.places import BOOK, CHAPTERS
 
 DAY = "week-1-day-3-grouped-query-attention"
@@ -112,7 +112,7 @@ def test_what_the_chapter_of_a_day_lacks_is_reported(
 
 
 def test_a_table_stands_under_the_column_names_of_the_chapter(spoilt: Spoilt) -> None:
-    rows = workings_of(WITH_TABLES, "tables")["lab-ablation"]
+    rows = values_of(WITH_TABLES, "tables")["lab-ablation"]
 
     page = (spoilt.pages / f"{WITH_TABLES}.html").read_text(encoding="utf-8")
 
@@ -131,7 +131,7 @@ def test_one_language_shows_no_switch(spoilt: Spoilt) -> None:
 
 def test_a_second_language_is_linked_and_has_to_be_complete(tmp_path: Path) -> None:
     """As soon as zh/ is there, every page shows the way to its twin."""
-    small_book = write_book(tmp_path / "book", "without-workings")
+    small_book = write_book(tmp_path / "book", "without-data")
     shutil.copytree(small_book / "en", small_book / "zh")
     (small_book / "en" / "preface.md").write_text("---\norphan: true\n---\n# P\n")
 
@@ -175,39 +175,39 @@ def test_a_number_that_is_not_there_is_an_error(name: str) -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write workings that are a package of two files, and return its folder."""
-    folder = tmp_path / "workings" / "a_chapter"
+    """Write chapter data that are a package of two files, and return its folder."""
+    folder = tmp_path / "chapter_data" / "a_chapter"
     folder.mkdir(parents=True)
     start = "from .part import VALUE\n\ndef numbers():\n    return {'value': VALUE}\n"
     (folder / "__init__.py").write_text(start, encoding="utf-8")
     (folder / "part.py").write_text("VALUE = 1\n", encoding="utf-8")
-    monkeypatch.setattr(workings, "BOOK", tmp_path)
+    monkeypatch.setattr(chapter_data, "BOOK", tmp_path)
     return folder
 
 
-def test_workings_can_be_a_package(package: Path) -> None:
+def test_chapter_data_can_be_a_package(package: Path) -> None:
     assert {package / "__init__.py", package / "part.py"} <= {*sources_of(package)}
-    assert workings_of("a-chapter", "numbers") == {"value": 1}
-    assert workings_of("a-chapter", "data") == {}
+    assert values_of("a-chapter", "numbers") == {"value": 1}
+    assert values_of("a-chapter", "data") == {}
 
 
 def test_a_module_of_a_package_is_read_anew_when_it_has_changed(package: Path) -> None:
     """Also by `pdm run book`, which builds for as long as somebody writes."""
-    workings_of("a-chapter", "numbers")
+    values_of("a-chapter", "numbers")
 
     changed = package / "part.py"
     changed.write_text("VALUE = 12\n", encoding="utf-8")
     later = changed.stat().st_mtime + 5
     os.utime(changed, (later, later))
 
-    assert workings_of("a-chapter", "numbers") == {"value": 12}
+    assert values_of("a-chapter", "numbers") == {"value": 12}
 
 
 def test_a_folder_that_git_left_behind_is_no_package(package: Path) -> None:
     for one in package.iterdir():
         one.unlink()
 
-    assert workings_of("a-chapter", "numbers") == {}
+    assert values_of("a-chapter", "numbers") == {}
 
 
 def test_the_book_shows_stubs_and_no_solutions() -> None:

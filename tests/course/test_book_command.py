@@ -82,9 +82,9 @@ def test_a_port_that_something_else_has_is_an_error(
 @pytest.fixture
 def small_book(checkout: Checkout) -> Checkout:
     """Give the checkout a book of one page, and nothing to compute."""
-    without = shutil.ignore_patterns("build", "en", "katex", "workings")
+    without = shutil.ignore_patterns("build", "en", "katex", "chapter_data")
     shutil.copytree(BOOK, checkout.book, ignore=without)
-    (checkout.book / "workings").mkdir()
+    (checkout.book / "chapter_data").mkdir()
     (checkout.book / "en").mkdir()
     index = "# A book\n\n```{toctree}\nsetup\n```\n"
     (checkout.book / "en" / "index.md").write_text(index, encoding="utf-8")

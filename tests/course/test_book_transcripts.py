@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.book import checking, transcripts, typed
+from tiny_llm_course.book import checking, transcripts, typed_commands
 from tiny_llm_course.book.facts import counts
 from tiny_llm_course.book.markdown import blocks
 from tiny_llm_course.errors import CourseError
@@ -163,7 +163,7 @@ def test_dots_stand_for_anything(expected: str, got: str, *, same: bool) -> None
 def test_a_command_that_would_be_refused_is_found(
     line: str, refusal: str | None
 ) -> None:
-    found = typed.refusal(line)
+    found = typed_commands.refusal(line)
 
     assert found is None if refusal is None else refusal in (found or "")
 
@@ -173,7 +173,7 @@ def test_a_command_is_found_however_it_is_shown(shown: str, tmp_path: Path) -> N
     page = tmp_path / "README.md"
     page.write_text(f"Type:\n\n{shown.format('pdm run tset')}\n")
 
-    assert list(typed.verify(page)) == [
+    assert list(typed_commands.verify(page)) == [
         "README.md:3: pdm run tset: there is no command tset"
     ]
 

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from click.testing import Result as Ran
 
 from tiny_llm_course.commands.build_ext import command
+from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension import building, output, shelf
+from tiny_llm_course.extension import building, compiled_cache, output
 from tiny_llm_course.extension.building import (
     build,
     is_current,
@@ -20,7 +21,6 @@ from tiny_llm_course.extension.building import (
     problem_of,
 )
 from tiny_llm_course.extension.sources import sources, sources_of
-from tiny_llm_course.doctor.system import find_compiler
 
 needs_compiler = pytest.mark.skipif(
     find_compiler() is None, reason="there is no C++ compiler"
@@ -123,14 +123,15 @@ def test_modules_that_nobody_took_for_longest_go(
     module = tmp_path / "module"
     module.write_text("compiled")
     for age, key in enumerate(("first", "second")):
-        shelf.keep(key, module)
-        os.utime(shelf.CACHE / key, (age, age))
-    assert shelf.take("first", tmp_path / "taken")
+        compiled_cache.keep(key, module)
+        os.utime(compiled_cache.CACHE / key, (age, age))
+    assert compiled_cache.take("first", tmp_path / "taken")
 
-    shelf.keep("third", module)
+    compiled_cache.keep("third", module)
 
     found = [
-        shelf.take(key, tmp_path / "taken") for key in ("first", "second", "third")
+        compiled_cache.take(key, tmp_path / "taken")
+        for key in ("first", "second", "third")
     ]
     assert found == [True, False, True]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course import catalogue
-from tiny_llm_course.specimens import Specimen, misconceptions, accepted
+from tiny_llm_course.specimens import Specimen, accepted, misconceptions
 from tiny_llm_course.syllabus import Address, Task, task_at, tasks
 
 ALL_TASKS = list(tasks())

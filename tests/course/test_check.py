@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.running import TRACING, Runner
 from tiny_llm_course.checks.steps import Step, steps
 from tiny_llm_course.commands.check import report

@@ -4,14 +4,14 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.grading.closeness import (
+from tiny_llm_course.grading.judgement.closeness import (
     ALLOWED_UNITS,
     Truth,
     epsilon,
     is_close,
     units_off,
 )
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal, weight
+from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal, weight
 from tiny_llm_course.oracle import attention, basics, layer_norm
 
 

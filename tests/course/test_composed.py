@@ -7,18 +7,19 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.composed.changes import changes_of
-from tiny_llm_course.composed.mistakes import Composed, composed, sentence
-from tiny_llm_course.composed.text import CarefulMlx, text_of
-from tiny_llm_course.grading import composing, errors
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.diagnosis import Outcome
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import normal, weight
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import ArrayEvidence, RaisedEvidence
-from tiny_llm_course.oracle.kept import basics
+from tiny_llm_course.composed_mistakes.changes import changes_of
+from tiny_llm_course.composed_mistakes.mistakes import Composed, composed, sentence
+from tiny_llm_course.composed_mistakes.text import CarefulMlx, text_of
+from tiny_llm_course.grading.diagnosis import composing
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.judgement import errors
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import normal, weight
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
+from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address, task_at
 

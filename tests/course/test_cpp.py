@@ -4,9 +4,6 @@ import re
 
 import pytest
 
-from tiny_llm_course.extension.sources import sources
-from tiny_llm_course.places import here
-from tiny_llm_course.starter import generate_kernels
 from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
 from tiny_llm_course.editing.cpp_editing import (
     emptied,
@@ -15,6 +12,9 @@ from tiny_llm_course.editing.cpp_editing import (
     stubbed,
     without_leftovers,
 )
+from tiny_llm_course.extension.sources import sources
+from tiny_llm_course.places import here
+from tiny_llm_course.starter import generate_kernels
 
 REFERENCE = """\
 /// Sums.

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.blas import copy_for_mlx
+from tiny_llm_course.doctor import speed, system
 from tiny_llm_course.extension import checkup
 from tiny_llm_course.extension.checkup import check_kernels
-from tiny_llm_course.doctor import speed, system
 from tiny_llm_course.places import Checkout
 
 COMMAND = "from tiny_llm_course.commands.doctor import command; command()"

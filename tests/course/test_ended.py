@@ -6,11 +6,11 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.ended import Ended, tell
+from tiny_llm_course.grading.engine.ended import Ended, tell
+from tiny_llm_course.grading.engine.trace import Trace
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.underway import Underway
 from tiny_llm_course.grading.results import Result
-from tiny_llm_course.grading.trace import Trace
-from tiny_llm_course.grading.underway import Underway
 
 RUNNING = Result("week 1, day 7, task 1", "tests/test_week_1_day_7.py::test_it[cpu]")
 IN_MLX = 'Current thread:\n  File "/course/grading/grader.py", line 9 in _attempt\n'

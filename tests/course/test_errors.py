@@ -5,14 +5,14 @@ from collections.abc import Callable
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.composed.mistakes import composed
-from tiny_llm_course.grading import errors
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.composing import compose
-from tiny_llm_course.grading.diagnosis import Outcome, explain
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import RaisedEvidence
+from tiny_llm_course.composed_mistakes.mistakes import composed
+from tiny_llm_course.grading.diagnosis.composing import compose
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, explain
+from tiny_llm_course.grading.judgement import errors
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
 from tiny_llm_ref.sampler import make_sampler

@@ -10,20 +10,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading import session
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.grader import Grader, told_apart
-from tiny_llm_course.grading.inputs import normal
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.judgement.grader import Grader, told_apart
+from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.grading.judgement.verdict import (
+    BrokenError,
+    NotStartedError,
+    WrongError,
+)
 from tiny_llm_course.grading.results import PASSED
-from tiny_llm_course.grading.training import Trained
-from tiny_llm_course.grading.verdict import BrokenError, NotStartedError, WrongError
+from tiny_llm_course.grading.scenarios.training import Trained
 from tiny_llm_course.oracle import basics, sampler
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days
 
-ANOTHER_HAND = Path(__file__).parent / "another_hand"
+INDEPENDENT = Path(__file__).parent / "independent_solution"
 
 Write = Callable[[str], Grader]
 
@@ -350,10 +354,10 @@ def test_what_is_no_id_for_each_row_is_wrong(
     )
 
 
-def test_the_solution_of_another_hand_passes(tmp_path: Path) -> None:
+def test_an_independent_solution_passes(tmp_path: Path) -> None:
     """Its own softmax, norm, rotation and attention, under our layers of Qwen2."""
-    folder = shutil.copytree(REFERENCE, tmp_path / "another_hand")
-    shutil.copytree(ANOTHER_HAND, folder, dirs_exist_ok=True)
+    folder = shutil.copytree(REFERENCE, tmp_path / "independent_solution")
+    shutil.copytree(INDEPENDENT, folder, dirs_exist_ok=True)
     days = [day for day in select_days(1, None) if day.number <= 4]
     required = [task for day in days for task in day.tasks if not task.optional]
 

@@ -10,10 +10,10 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.caching import InPieces
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.fakes import ByteTokenizer
-from tiny_llm_course.grading.interface import difference
+from tiny_llm_course.grading.diagnosis.interface import difference
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.scenarios.caching import InPieces
+from tiny_llm_course.grading.scenarios.fakes import ByteTokenizer
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Task, tasks

@@ -14,8 +14,10 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading import session
-from tiny_llm_course.grading.launch import Launched, start
+from tiny_llm_course.doctor.system import find_compiler
+from tiny_llm_course.editing.cpp import CppSource
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.engine.launch import Launched, start
 from tiny_llm_course.grading.results import (
     BROKEN,
     CRASHED,
@@ -24,11 +26,9 @@ from tiny_llm_course.grading.results import (
     WRONG,
     Results,
 )
-from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address, Day, Task, task_at
-from tiny_llm_course.editing.cpp import CppSource
 
 pytestmark = [
     pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler"),
@@ -46,7 +46,7 @@ TESTS = """
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.call import Call
+from tiny_llm_course.grading.judgement.call import Call
 
 class Weights:
     weight, scales, biases = mx.quantize(mx.ones((8, 64)))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.closeness import Truth, is_close, wide
+from tiny_llm_course.grading.judgement.closeness import Truth, is_close, wide
 from tiny_llm_ref import kernels
 from tiny_llm_ref.quantize import QuantizedWeights
 

@@ -8,12 +8,12 @@ import pytest
 from click.testing import Result
 
 import tiny_llm_ref.layer_norm
-from tiny_llm_course.places import Checkout
-from tiny_llm_course.inference.loaders import has_kernels
-from tiny_llm_course.inference.mixture import Mixture
-from tiny_llm_course.syllabus import Task, tasks
 from tiny_llm_course.editing.plans import plan_skip
 from tiny_llm_course.editing.saving import write
+from tiny_llm_course.inference.loaders import has_kernels
+from tiny_llm_course.inference.mixture import Mixture
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import Task, tasks
 
 WEEK_1 = [
     "basics.softmax",

@@ -10,17 +10,17 @@ from click.testing import CliRunner
 
 from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import normal
-from tiny_llm_course.grading.trial import Trial
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.mutation import outcomes
 from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore, score, work_off
 from tiny_llm_course.mutation.python import mutants_of
 from tiny_llm_course.mutation.unproven import Group, groups
 from tiny_llm_course.mutation.worker import try_all
-from tiny_llm_course.oracle.kept import basics
+from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.syllabus import Address, Day, select_days, tasks
 
 Test = Callable[[Grader], None]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.grading import assessment, not_begun, session
+from tiny_llm_course.grading.engine import not_begun, session
+from tiny_llm_course.grading.report import assessment
 from tiny_llm_course.grading.results import NOT_STARTED, WRONG, Result, Results
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, select_days, task_at, tasks

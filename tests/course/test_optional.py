@@ -7,10 +7,10 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 
 from tiny_llm_course.commands.test import command
-from tiny_llm_course.grading.exports import write_json, write_junit
+from tiny_llm_course.grading.report.exports import write_json, write_junit
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import NOT_STARTED, PASSED, WRONG
 from tiny_llm_course.grading.results import Result as Outcome
-from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import task_at, tasks
 

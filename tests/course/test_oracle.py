@@ -7,7 +7,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 from torch.nn.attention.bias import causal_lower_right
 
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     block_weights,
@@ -16,8 +18,6 @@ from tiny_llm_course.grading.architecture import (
     model_weights,
     under,
 )
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.inputs import each_dtype, gain, normal
 from tiny_llm_course.oracle import (
     attention,
     feed_forward,

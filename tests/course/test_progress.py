@@ -11,10 +11,10 @@ import pytest
 from click.testing import Result
 
 from tiny_llm_course import progress
+from tiny_llm_course.editing import fingerprints
 from tiny_llm_course.grading.results import WRONG
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import task_at, tasks
-from tiny_llm_course.editing import fingerprints
 
 Run = Callable[[str], Result]
 Graded = Callable[..., None]

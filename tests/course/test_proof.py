@@ -5,10 +5,10 @@ import pytest
 from click.testing import CliRunner
 
 from tiny_llm_course.commands import test_grader as proving
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.proof import Score, score
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import WrongError
+from tiny_llm_course.grading.engine.proof import Score, score
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.verdict import WrongError
 from tiny_llm_course.solution import NotingSolution, load_solution
 from tiny_llm_course.syllabus import Address, Day
 

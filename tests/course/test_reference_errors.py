@@ -15,13 +15,13 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
-from tiny_llm_course.grading.architecture import (
+from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     block_weights,
     mlx_model,
     model_weights,
 )
-from tiny_llm_course.grading.fakes import (
+from tiny_llm_course.grading.scenarios.fakes import (
     ByteTokenizer,
     ScriptedCachedModel,
     ScriptedModel,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.grading.remarks import library_calls
+from tiny_llm_course.grading.engine.remarks import library_calls
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import Task, task_at, tasks
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import mlx.core as mx
 
-from tiny_llm_course.composed.mistakes import composed
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.diagnosis import Outcome
-from tiny_llm_course.grading.grader import Grader
-from tiny_llm_course.grading.inputs import normal, weight
-from tiny_llm_course.grading.replay import Replay, replay
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.oracle.kept import basics
+from tiny_llm_course.composed_mistakes.mistakes import composed
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.diagnosis.replay import Replay, replay
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import normal, weight
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tiny_llm_course.grading.assessment import assess
-from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.report.assessment import assess
+from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.places import REFERENCE, ROOT, STARTER
 from tiny_llm_course.syllabus import select_days
 

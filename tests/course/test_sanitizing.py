@@ -11,8 +11,8 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import programs, sanitizing
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.extension.sanitizing import complaints, shortened
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import CRASHED, Result
-from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.syllabus import Address, task_at
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no compiler for C++")

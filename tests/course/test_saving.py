@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tiny_llm_course.commands import test as test_command
+from tiny_llm_course.editing.saving import sweep, write_whole
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import WRONG
 from tiny_llm_course.grading.results import Result as Judged
-from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Day
-from tiny_llm_course.editing.saving import sweep, write_whole
 
 Run = Callable[[str], Result]
 

@@ -9,9 +9,10 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading import session
-from tiny_llm_course.grading.assessment import assess
-from tiny_llm_course.grading.launch import Launched, start
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.engine.launch import Launched, start
+from tiny_llm_course.grading.report.assessment import assess
+from tiny_llm_course.grading.report.standing import DONE
 from tiny_llm_course.grading.results import (
     CRASHED,
     PASSED,
@@ -20,7 +21,6 @@ from tiny_llm_course.grading.results import (
     Results,
     append,
 )
-from tiny_llm_course.grading.standing import DONE
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import Address, select_days, task_at
 

@@ -13,12 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from tiny_llm_course.commands import test as test_command
-from tiny_llm_course.grading import numbers
-from tiny_llm_course.grading.call import Call
-from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.judgement.verdict import (
+    ArrayEvidence,
+    TextEvidence,
+    WrongError,
+)
+from tiny_llm_course.grading.report import numbers
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import CRASHED, WRONG, Result
-from tiny_llm_course.grading.standing import TaskReport
-from tiny_llm_course.grading.verdict import ArrayEvidence, TextEvidence, WrongError
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, task_at

@@ -4,7 +4,12 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tiny_llm_course.grading import exports
+from tiny_llm_course.grading.report import exports
+from tiny_llm_course.grading.report.standing import (
+    TaskReport,
+    standings,
+    unknown_foundations,
+)
 from tiny_llm_course.grading.results import (
     BROKEN,
     NOT_STARTED,
@@ -14,7 +19,6 @@ from tiny_llm_course.grading.results import (
     Result,
     Results,
 )
-from tiny_llm_course.grading.standing import TaskReport, standings, unknown_foundations
 from tiny_llm_course.syllabus import select_days, task_at
 
 DAY_4, DAY_5 = select_days(1, 4), select_days(1, 5)

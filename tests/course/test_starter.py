@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tiny_llm_course import starter
-from tiny_llm_course.grading import not_begun, session
-from tiny_llm_course.grading.standing import DONE, standings
+from tiny_llm_course.grading.engine import not_begun, session
+from tiny_llm_course.grading.report.standing import DONE, standings
 from tiny_llm_course.places import REFERENCE, STARTER, TESTS
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address, Day, select_days, tasks, tasks_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiny_llm_course.composed.mistakes import composed
+from tiny_llm_course.composed_mistakes.mistakes import composed
 from tiny_llm_course.syllabus import Address
 
 GENERATING, EMBEDDING, MODEL = Address(1, 6, 1), Address(1, 5, 2), Address(1, 5, 3)

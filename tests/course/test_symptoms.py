@@ -4,8 +4,12 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.symptoms import describe, describe_shares, describe_value
+from tiny_llm_course.grading.diagnosis.symptoms import (
+    describe,
+    describe_shares,
+    describe_value,
+)
+from tiny_llm_course.grading.judgement.closeness import Truth
 
 RIGHT = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5], [2.0, 0.25, 5.0]])
 

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tiny_llm_course.book.typed import scripts
+from tiny_llm_course.book.typed_commands import scripts
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.errors import CourseError
 from tiny_llm_course.doctor.libraries import pdm_install
+from tiny_llm_course.errors import CourseError
 
 
 @click.command(name="probe", cls=CourseCommand)

@@ -13,8 +13,8 @@ from click.testing import Result as Ran
 
 from tiny_llm_course.commands import test as test_command
 from tiny_llm_course.commands.passed_on import OF_PYTEST
+from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import NOT_STARTED, PASSED, WRONG, Result
-from tiny_llm_course.grading.standing import TaskReport
 from tiny_llm_course.places import ROOT, STARTER
 from tiny_llm_course.syllabus import Day, select_days, weeks
 

@@ -10,10 +10,10 @@ from typing import NoReturn
 import pytest
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.grading import fence, session
-from tiny_llm_course.grading.launch import Launched
-from tiny_llm_course.places import REFERENCE, ROOT
+from tiny_llm_course.grading.engine import fence, session
+from tiny_llm_course.grading.engine.launch import Launched
 from tiny_llm_course.inference.blame import SolutionError, blame
+from tiny_llm_course.places import REFERENCE, ROOT
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import select_days, task_at
 from tiny_llm_course.untrusted import (

@@ -7,9 +7,9 @@ from typing import NoReturn
 import pytest
 from click.testing import Result
 
-from tiny_llm_course.grading.assessment import assess_tasks
-from tiny_llm_course.grading.launch import Launched
-from tiny_llm_course.grading.remarks import library_calls
+from tiny_llm_course.grading.engine.launch import Launched
+from tiny_llm_course.grading.engine.remarks import library_calls
+from tiny_llm_course.grading.report.assessment import assess_tasks
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import task_at
 from tiny_llm_course.watching import changed_tasks, read_texts

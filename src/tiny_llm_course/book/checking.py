@@ -4,7 +4,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tiny_llm_course.book import building, prose, transcripts, typed
+from tiny_llm_course.book import building, prose, transcripts, typed_commands
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
@@ -19,7 +19,7 @@ def complaints(only: str | None = None) -> list[str]:
     Raises:
         CourseError: There is no such page.
     """
-    pages = [*chapters(), *typed.PAGES]
+    pages = [*chapters(), *typed_commands.PAGES]
     if only:
         pages = [page for page in pages if page.stem == only]
         if not pages:
@@ -34,8 +34,8 @@ def complaints(only: str | None = None) -> list[str]:
 
 def _untrue(page: Path) -> list[str]:
     """Return what is wrong with a page."""
-    found = list(typed.verify(page))
-    if page not in typed.PAGES:
+    found = list(typed_commands.verify(page))
+    if page not in typed_commands.PAGES:
         found += [*prose.verify(page), *transcripts.verify(page)]
     return found
 

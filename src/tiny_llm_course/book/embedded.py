@@ -7,8 +7,8 @@ import mlx.core as mx
 
 from tiny_llm_course import checkpoint as checkpoints
 from tiny_llm_course.checkpoint import LoadedCheckpoint
-from tiny_llm_course.grading import architecture
-from tiny_llm_course.grading.architecture import Architecture, Weights, under
+from tiny_llm_course.grading.scenarios import architecture
+from tiny_llm_course.grading.scenarios.architecture import Architecture, Weights, under
 from tiny_llm_course.inference.engine import without_torch
 
 

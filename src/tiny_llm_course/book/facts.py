@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tiny_llm_course.book.embedded import weights
-from tiny_llm_course.specimens import Specimen, misconceptions, accepted
+from tiny_llm_course.specimens import Specimen, accepted, misconceptions
 from tiny_llm_course.syllabus import Address, tasks
 
 

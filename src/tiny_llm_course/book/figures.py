@@ -1,6 +1,6 @@
 """Figures in a chapter: drawings, and figures that react to the reader.
 
-    {drawing} NAME        what `drawings()` of the chapter's workings gives
+    {drawing} NAME        what `drawings()` of the chapter's data gives
     {interactive} NAME    `book/static/interactive/NAME.js`, with what `data()` gives it
 
 Both need an `:alt:`. The content of the first is its caption; that of the second is
@@ -19,8 +19,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from tiny_llm_course.book.chapter_data import path_of, values_of
 from tiny_llm_course.book.drawing import to_svg
-from tiny_llm_course.book.workings import path_of, workings_of
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import BOOK
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class DrawingDirective(SphinxDirective):
-    """Show a figure from the chapter's workings."""
+    """Show a figure from the chapter's data."""
 
     required_arguments = 1
     has_content = True
@@ -40,7 +40,7 @@ class DrawingDirective(SphinxDirective):
         """Put the SVG into the page, with its caption."""
         (name,) = self.arguments
         chapter, alt = self.env.docname, self.options.get("alt", "")
-        drawing = workings_of(chapter, "drawings").get(name)
+        drawing = values_of(chapter, "drawings").get(name)
         if not alt or not isinstance(drawing, Figure):
             lacks = "an :alt:" if drawing else f"a figure in {path_of(chapter).name}"
             _log.warning("%s: expected %s", name, lacks, location=self.get_location())
@@ -70,7 +70,7 @@ class InteractiveDirective(SphinxDirective):
         self.env.metadata[self.env.docname].setdefault("interactive", []).append(name)
         given = {
             "text": yaml.safe_load("\n".join(self.content)) or {},
-            "data": workings_of(self.env.docname, "data").get(name),
+            "data": values_of(self.env.docname, "data").get(name),
         }
         needs_script = html.escape(say("book.interactive.needs_script"))
         return [

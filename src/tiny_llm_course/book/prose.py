@@ -1,6 +1,6 @@
 """What can be checked about the sentences of a chapter: their spelling, their numbers.
 
-A decimal or a percentage in a sentence or formula comes from the chapter's workings.
+A decimal or a percentage in a sentence or formula comes from the chapter's data.
 One that a source gives is named in a comment of the chapter, with the source:
 
     % cited 0.044715: Hendrycks and Gimpel 2016, section 2
@@ -72,7 +72,7 @@ def typed_in(text: str) -> Iterator[tuple[int, str]]:
             if found not in cited:
                 yield (
                     number,
-                    f"{found}: expected <<name>> from the workings, or % cited",
+                    f"{found}: expected <<name>> from the chapter's data, or % cited",
                 )
 
 

@@ -19,7 +19,7 @@ from tiny_llm_course.places import BOOK, ROOT
 
 HOST = "127.0.0.1"
 WAIT_S = 120
-_WATCHED = ("static", "workings", "templates", "conf.py")
+_WATCHED = ("static", "chapter_data", "templates", "conf.py")
 
 
 def serve(page: str, port: int, *, open_browser: bool) -> int:

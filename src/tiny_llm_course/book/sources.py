@@ -21,9 +21,9 @@ from sphinx.util.docutils import SphinxRole
 
 from tiny_llm_course import starter
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.editing.cpp import Block, CppSource
 from tiny_llm_course.places import KERNELS, REFERENCE, REFERENCE_KERNELS, STARTER, TESTS
 from tiny_llm_course.syllabus import Task, file_of, is_kernel, name_of, tasks, weeks
-from tiny_llm_course.editing.cpp import Block, CppSource
 
 _log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Tables in a chapter, whose rows a program has found.
 
-    {tabulated} NAME      what `tables()` of the chapter's workings gives: rows of cells
+    {tabulated} NAME      what `tables()` of the chapter's data gives: rows of cells
 
 Its `:columns:` are the head, with bars between: they are sentences of the chapter. The
 content is the caption.
@@ -14,13 +14,13 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from tiny_llm_course.book.workings import path_of, workings_of
+from tiny_llm_course.book.chapter_data import path_of, values_of
 
 _log = logging.getLogger(__name__)
 
 
 class TabulatedDirective(SphinxDirective):
-    """Show rows from the chapter's workings under the chapter's own column names."""
+    """Show rows from the chapter's data under the chapter's own column names."""
 
     required_arguments = 1
     has_content = True
@@ -31,7 +31,7 @@ class TabulatedDirective(SphinxDirective):
         (name,) = self.arguments
         chapter = self.env.docname
         columns = [part.strip() for part in self.options.get("columns", "").split("|")]
-        rows = workings_of(chapter, "tables").get(name)
+        rows = values_of(chapter, "tables").get(name)
         if rows is None or any(len(row) != len(columns) for row in rows):
             lacks = (
                 f"a table in {path_of(chapter).name}"

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
-from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.checks.tracing.sitecustomize import NOTED_IN
 

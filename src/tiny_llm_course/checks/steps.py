@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.book.typed import PAGES
+from tiny_llm_course.book.typed_commands import PAGES
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
+from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.session import grade
 from tiny_llm_course.places import ROOT, TESTS
 from tiny_llm_course.syllabus import Day, select_days
 

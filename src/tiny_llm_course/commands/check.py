@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from tiny_llm_course.checks.keeping import Kept
+from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.running import Runner
 from tiny_llm_course.checks.steps import FIRST, Outcome, Step, steps
 from tiny_llm_course.commands.terminal import CourseCommand

@@ -3,8 +3,8 @@
 import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.extension.checkup import check_kernels
 from tiny_llm_course.doctor import Finding, examine
+from tiny_llm_course.extension.checkup import check_kernels
 
 COLOURS = {"ok": "green", "note": "yellow", "fail": "red"}
 

@@ -10,8 +10,8 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_total, load_progress, task_options
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.grading.report.standing import BEGUN, DONE, WAITS, WRONG
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.grading.standing import BEGUN, DONE, WAITS, WRONG
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CHANGED, SKIPPED
 from tiny_llm_course.syllabus import Day, Task, select_tasks, weeks

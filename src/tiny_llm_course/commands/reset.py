@@ -9,12 +9,12 @@ from tiny_llm_course.commands.learning import (
     task_options,
 )
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import here
-from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.editing.plans import plan_reset
 from tiny_llm_course.editing.saving import write
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import here
+from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 
 
 @click.command("reset", cls=CourseCommand)

@@ -11,12 +11,12 @@ from tiny_llm_course.commands.learning import (
     task_options,
 )
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.editing.plans import plan_skip
+from tiny_llm_course.editing.saving import write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.syllabus import Task, select_tasks, task_at, tasks
-from tiny_llm_course.editing.plans import plan_skip
-from tiny_llm_course.editing.saving import write
 
 
 @click.command("skip", cls=CourseCommand)

@@ -8,11 +8,11 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_symbol, load_progress, task_options
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.editing.comparing import difference
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.syllabus import select_task
-from tiny_llm_course.editing.comparing import difference
 
 STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 """By how a line begins; the first that fits counts."""

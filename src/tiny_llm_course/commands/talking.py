@@ -11,13 +11,13 @@ from tiny_llm_course.commands.terminal import SEEDS, FiniteRange
 from tiny_llm_course.doctor.finding import program
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.doctor.system import find_compiler
-from tiny_llm_course.places import REFERENCE, here
+from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.inference.engine import Engine
 from tiny_llm_course.inference.loaders import LOADERS, has_kernels
 from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.inference.shares import shares
+from tiny_llm_course.places import REFERENCE, here
 from tiny_llm_course.syllabus import name_of
-from tiny_llm_course.editing.lookup import is_untouched
 
 Command = Callable[..., Any]
 

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 import click
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.errors import CourseError
 from tiny_llm_course.doctor.libraries import pdm_install
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.untrusted import visible
 
 OF_THE_DISK = {

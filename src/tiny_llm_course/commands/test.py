@@ -17,11 +17,12 @@ from tiny_llm_course.commands.terminal import CourseCommand, do_all
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.extension.sanitizing import complaints
-from tiny_llm_course.grading import exports, session
-from tiny_llm_course.grading.assessment import assess
-from tiny_llm_course.grading.report import print_report
-from tiny_llm_course.grading.showing import print_numbers
-from tiny_llm_course.grading.standing import DONE, TaskReport
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.report import exports
+from tiny_llm_course.grading.report.assessment import assess
+from tiny_llm_course.grading.report.screen import print_report
+from tiny_llm_course.grading.report.showing import print_numbers
+from tiny_llm_course.grading.report.standing import DONE, TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import select_days, select_tasks

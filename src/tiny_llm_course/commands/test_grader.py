@@ -11,8 +11,8 @@ import click
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
-from tiny_llm_course.grading import session
-from tiny_llm_course.grading.proof import Score, read_scores
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.engine.proof import Score, read_scores
 from tiny_llm_course.mutation import kernels as kernel_proof
 from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore

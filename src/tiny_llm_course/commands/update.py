@@ -5,12 +5,12 @@ import click
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import here
 from tiny_llm_course.editing.kernel_update import plan_kernel_update
 from tiny_llm_course.editing.merging import half_merged, not_pulled
 from tiny_llm_course.editing.plans import NEW, RENEWED, FileUpdate, plan_update
 from tiny_llm_course.editing.saving import Change, write
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.places import here
 
 
 @click.command("update", cls=CourseCommand)

@@ -10,9 +10,9 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.grading.assessment import assess_tasks
-from tiny_llm_course.grading.launch import Standby
-from tiny_llm_course.grading.report import print_report
+from tiny_llm_course.grading.engine.launch import Standby
+from tiny_llm_course.grading.report.assessment import assess_tasks
+from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Task, select_days

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import is_kernel
 from tiny_llm_course.editing import kernels
 from tiny_llm_course.editing.lookup import as_python, by_file, graded_names
 from tiny_llm_course.editing.source import Import, Source, read
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import is_kernel
 
 
 def difference(checkout: Checkout, symbols: Iterable[str]) -> Iterator[str]:

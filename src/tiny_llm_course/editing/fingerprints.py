@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tiny_llm_course.imports import course_files_behind
-from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, called_by, tasks
 from tiny_llm_course.editing import kernels
 from tiny_llm_course.editing.lookup import parsed
 from tiny_llm_course.editing.source import (
@@ -18,6 +15,9 @@ from tiny_llm_course.editing.source import (
     is_docstring,
     meaning,
 )
+from tiny_llm_course.imports import course_files_behind
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import Task, called_by, tasks
 
 GRADER = ("grading", "oracle")
 """The folders of the course whose code decides what is right, if a test imports it."""

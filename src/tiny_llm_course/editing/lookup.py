@@ -4,9 +4,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.errors import CourseError, nearest
-from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
 from tiny_llm_course.editing import kernels
 from tiny_llm_course.editing.editing import emptied
 from tiny_llm_course.editing.source import (
@@ -17,6 +14,9 @@ from tiny_llm_course.editing.source import (
     read,
     split_lines,
 )
+from tiny_llm_course.errors import CourseError, nearest
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
 
 
 def parsed(path: Path) -> Source | None:

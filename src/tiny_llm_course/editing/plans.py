@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tiny_llm_course import starter
-from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import is_kernel
 from tiny_llm_course.editing import kernels
 from tiny_llm_course.editing.editing import put, without_leftovers
 from tiny_llm_course.editing.lookup import (
@@ -25,6 +23,8 @@ from tiny_llm_course.editing.source import (
     is_stub,
     read,
 )
+from tiny_llm_course.places import Checkout
+from tiny_llm_course.syllabus import is_kernel
 
 NEW = "new"
 RENEWED = "renewed"

@@ -20,11 +20,11 @@ from importlib import metadata
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension import output, shelf
-from tiny_llm_course.extension.sources import BUILD, sources, sources_of
 from tiny_llm_course.doctor.finding import how_to_install, program
 from tiny_llm_course.doctor.system import find_compiler
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension import compiled_cache, output
+from tiny_llm_course.extension.sources import BUILD, sources, sources_of
 from tiny_llm_course.places import here
 
 MODULE = "_kernels"
@@ -79,7 +79,7 @@ def _made(folder: Path, solution: Path, tell: Tell) -> Built:
     """Take the module from the shelf, or compile it, try it, and put it there."""
     module, fingerprint = module_of(solution), _fingerprint(folder)
     key = f"{folder.name}-{fingerprint}"  # stubs are compiled with other warnings
-    if shelf.take(key, module):
+    if compiled_cache.take(key, module):
         return Built(fingerprint)
     built = _compile(folder, solution, tell)
     if built.problem:
@@ -87,7 +87,7 @@ def _made(folder: Path, solution: Path, tell: Tell) -> Built:
         return built
     _try(module)
     if not built.warnings:  # they are shown each time
-        shelf.keep(key, module)
+        compiled_cache.keep(key, module)
     return built
 
 

@@ -1,8 +1,8 @@
 """What the doctor says of the kernels."""
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.extension.building import is_current
 from tiny_llm_course.doctor.finding import Finding
+from tiny_llm_course.extension.building import is_current
 from tiny_llm_course.places import Checkout, here
 
 

@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.doctor.finding import how_to_install
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.building import NUM_JOBS
 from tiny_llm_course.extension.programs import COMPILER, Program
 from tiny_llm_course.extension.sources import sources_of
-from tiny_llm_course.doctor.finding import how_to_install
 from tiny_llm_course.places import TESTS
 
 FOLDER = TESTS / "course" / "kernels"

@@ -8,13 +8,13 @@ from jaxtyping import Float
 from mlx import nn
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.editing.lookup import is_stub_in
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.inference.flash import has_flash
 from tiny_llm_course.inference.mixture import Mixture
+from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
-from tiny_llm_course.editing.lookup import is_stub_in
 
 BITS, GROUP_SIZE = 8, 64
 """As the loader with kernels packs weights. With 4 bits a small model loses words."""

@@ -5,14 +5,14 @@ import sys
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading.standing import DONE
-from tiny_llm_course.places import REFERENCE, Checkout, here
+from tiny_llm_course.grading.report.standing import DONE
 from tiny_llm_course.inference.blame import blame
 from tiny_llm_course.inference.mixture import Mixture, symbols
+from tiny_llm_course.places import REFERENCE, Checkout, here
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.syllabus import Task, tasks_of
-from tiny_llm_course.editing.lookup import is_untouched
 
 
 def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:

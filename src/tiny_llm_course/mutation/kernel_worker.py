@@ -24,12 +24,13 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.extension.building import MODULE, module_of
-from tiny_llm_course.grading import diagnosis, session
-from tiny_llm_course.grading.diagnosis import Outcome
-from tiny_llm_course.grading.plugin import task_of
-from tiny_llm_course.grading.session import QUIETLY
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.grading.diagnosis import known_mistakes
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.engine import session
+from tiny_llm_course.grading.engine.plugin import task_of
+from tiny_llm_course.grading.engine.session import QUIETLY
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.mutation.outcomes import (
     ENDED,
     REJECTED,
@@ -243,9 +244,9 @@ class Proof:
         self.module.choose(int(key))
         outcomes = [Outcome(one, run(one, self.solution, WALL_S)) for one in own]
         self.module.choose(0)
-        if diagnosis.explain(outcomes, misconceptions(task)):
+        if known_mistakes.explain(outcomes, misconceptions(task)):
             return "record"
-        return "symptom" if diagnosis.describe(outcomes) else "nothing"
+        return "symptom" if known_mistakes.describe(outcomes) else "nothing"
 
 
 if __name__ == "__main__":

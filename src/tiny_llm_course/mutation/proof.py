@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
-from tiny_llm_course.grading import session
+from tiny_llm_course.grading.engine import session
 from tiny_llm_course.mutation import outcomes
 from tiny_llm_course.mutation.outcomes import Tried
 from tiny_llm_course.mutation.unproven import equivalent

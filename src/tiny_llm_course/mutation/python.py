@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import CodeType, UnionType
 from typing import TypeVar
 
-from tiny_llm_course.composed.changes import OTHER_COMPARISONS, Alternatives
-from tiny_llm_course.composed.text import Slot, Text, text_of
+from tiny_llm_course.composed_mistakes.changes import OTHER_COMPARISONS, Alternatives
+from tiny_llm_course.composed_mistakes.text import Slot, Text, text_of
 from tiny_llm_course.specimens import Overlay
 from tiny_llm_course.syllabus import tasks
 

@@ -13,12 +13,12 @@ from types import FrameType
 
 import pytest
 
-from tiny_llm_course.grading import diagnosis
-from tiny_llm_course.grading.composing import compose
-from tiny_llm_course.grading.diagnosis import Outcome
-from tiny_llm_course.grading.plugin import OUTCOMES
-from tiny_llm_course.grading.trial import Trial
-from tiny_llm_course.grading.verdict import VerdictError
+from tiny_llm_course.grading.diagnosis import known_mistakes
+from tiny_llm_course.grading.diagnosis.composing import compose
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.engine.plugin import OUTCOMES
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.mutation.outcomes import (
     ALL_DONE,
     REJECTED,
@@ -162,11 +162,11 @@ def _outcomes(mutant: Mutant, trials: Sequence[Trial]) -> Iterator[Outcome]:
 
 def _named(outcomes: Sequence[Outcome]) -> str:
     """Tell what explains a failure to a learner: a record, a change, a symptom."""
-    if diagnosis.verdict_on.cache_info().currsize > MOST_VERDICTS:
-        diagnosis.verdict_on.cache_clear()
+    if known_mistakes.verdict_on.cache_info().currsize > MOST_VERDICTS:
+        known_mistakes.verdict_on.cache_clear()
     task = outcomes[0].trial.task
-    if diagnosis.explain(outcomes, misconceptions(task)):
+    if known_mistakes.explain(outcomes, misconceptions(task)):
         return "record"
     if compose(outcomes, task):
         return "composed"
-    return "symptom" if diagnosis.describe(outcomes) else "nothing"
+    return "symptom" if known_mistakes.describe(outcomes) else "nothing"

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.closeness import Truth, copied, epsilon, wide
+from tiny_llm_course.grading.judgement.closeness import Truth, copied, epsilon, wide
 
 # The arrays of a test are tiny: threads would cost more than they bring.
 torch.set_num_threads(1)

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, epsilon
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
 from tiny_llm_course.oracle.quantize import matmul
 from tiny_llm_course.oracle.stored import Stored, dequantised

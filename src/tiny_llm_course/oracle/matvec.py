@@ -3,7 +3,7 @@
 import mlx.core as mx
 import torch
 
-from tiny_llm_course.grading.closeness import ALLOWED_UNITS, Truth, epsilon
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
 from tiny_llm_course.oracle.quantize import matmul
 from tiny_llm_course.oracle.stored import Stored, dequantised

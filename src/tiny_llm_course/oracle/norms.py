@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.oracle.exact import (
     as_numpy,
     exact,

@@ -5,7 +5,7 @@ import math
 import mlx.core as mx
 import torch
 
-from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.oracle.exact import exact, float32_share, truth
 
 

@@ -4,7 +4,7 @@ import mlx.core as mx
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 
-from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.oracle.exact import exact, float32_share, truth
 from tiny_llm_course.oracle.stored import Stored, dequantised
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from transformers import DynamicCache, Qwen2Config
 from transformers.models.qwen2 import modeling_qwen2
 
-from tiny_llm_course.grading.architecture import Architecture, Weights
-from tiny_llm_course.grading.closeness import Truth
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.scenarios.architecture import Architecture, Weights
 from tiny_llm_course.oracle.exact import exact, layer_truth
 from tiny_llm_course.oracle.positional_encoding import rotation_angles
 

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import DynamicCache, Qwen2Config
 from transformers.models.qwen2 import modeling_qwen2
 
-from tiny_llm_course.grading.architecture import Architecture
+from tiny_llm_course.grading.scenarios.architecture import Architecture
 
 
 @functools.cache

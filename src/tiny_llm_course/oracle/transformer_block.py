@@ -4,8 +4,8 @@ import mlx.core as mx
 import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 
-from tiny_llm_course.grading.closeness import Truth
-from tiny_llm_course.grading.parts import MLP, Attention, Norm, Parts
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.grading.scenarios.parts import MLP, Attention, Norm, Parts
 from tiny_llm_course.oracle.exact import exact, layer_truth
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.nearness import nearness
+from tiny_llm_course.grading.judgement.predictions import nearness
 from tiny_llm_lab.bench import ours
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, args_of, load_mlx
 from tiny_llm_lab.bench.probing import Found, answer

@@ -4,7 +4,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tiny_llm_course.grading.call import dtype_name
+from tiny_llm_course.grading.judgement.call import dtype_name
 from tiny_llm_course.solution import BrokenFileError, Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
 from tiny_llm_lab.bench.engines import MissingError, Step, Stored

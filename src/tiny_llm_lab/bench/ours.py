@@ -7,7 +7,7 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.call import dtype_name
+from tiny_llm_course.grading.judgement.call import dtype_name
 from tiny_llm_course.solution import BrokenFileError, Solution, load_solution
 from tiny_llm_course.unsolved import Unsolved
 from tiny_llm_lab.bench.engines import MissingError, Step, Stored

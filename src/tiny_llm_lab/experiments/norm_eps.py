@@ -11,7 +11,7 @@ import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
-from tiny_llm_course.grading.closeness import ALLOWED_UNITS, units_off
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, units_off
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.records import Row

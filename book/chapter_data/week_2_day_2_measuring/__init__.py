@@ -1,0 +1,41 @@
+"""Day 2 of Week 2: what a token costs, and what one machine can do about it."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.book.drawing import style
+
+from . import bench
+from .choices import choices, several_texts
+from .costs import by_hand, crossing, formats, machine_numbers, prefill, qwen2_0_5b
+from .pictures import draw_bytes, draw_roofline
+
+
+def numbers() -> dict[str, Any]:
+    """Return what the text quotes."""
+    return {
+        "toy": by_hand(),
+        "machine": machine_numbers(),
+        "real": qwen2_0_5b(),
+        "format": formats(),
+        "prefill": prefill(),
+        "crossing": crossing(),
+        "several": several_texts(),
+    }
+
+
+def drawings() -> dict[str, Figure]:
+    """Return the roofline with the work of a model under it, and its bytes by kind."""
+    with style():
+        return {"roofline": draw_roofline(), "bytes": draw_bytes()}
+
+
+def tables() -> dict[str, list[list[str]]]:
+    """Return what the bench has measured."""
+    return bench.tables()
+
+
+def data() -> dict[str, Any]:
+    """Return what the interactive figure starts from."""
+    return {"roofline": choices()}

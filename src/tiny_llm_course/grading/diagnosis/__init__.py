@@ -1,0 +1,1 @@
+"""Which mistake a wrong result comes from, and how it shows where none is known."""

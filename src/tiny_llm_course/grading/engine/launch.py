@@ -1,0 +1,133 @@
+"""Starts the Python that runs pytest: a fresh one, or one that is warm already."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from tiny_llm_course.grading.engine import fence
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A running pytest.
+
+    Attributes:
+        process: The process.
+        output: The file that it prints to.
+        errors: The file that it complains to.
+    """
+
+    process: subprocess.Popen[str]
+    output: IO[bytes]
+    errors: IO[bytes]
+
+    def said(self) -> tuple[str, str]:
+        """Return the end of what it has printed, and of what it has complained of."""
+        return _end_of(self.output), _end_of(self.errors)
+
+
+MAX_BYTES = 2**16
+"""A solution may print for as long as it likes."""
+
+SLOW_MODULES = (
+    "tiny_llm_course.grading.engine.plugin",
+    "tiny_llm_course.oracle.cached",
+    "jaxtyping",
+    "mlx_lm.models.qwen2",
+)
+"""They bring MLX and what reads checkpoints. PyTorch has mostly been asked already."""
+
+Launch = Callable[[Sequence[str]], Launched]
+"""Starts pytest with the given arguments."""
+
+
+def start(arguments: Sequence[str]) -> Launched:
+    """Start pytest in a fresh Python, without a network for a stranger's solution."""
+    prefix = fence.without_network() if fence.OPTION in arguments else ()
+    return _spawn("pytest", *arguments, prefix=prefix, stdin=subprocess.DEVNULL)
+
+
+class Standby:
+    """Keep a Python at hand that has imported what is slow to import.
+
+    It serves once: a solution under test always gets a process of its own, which it may
+    crash. The next one is made when there is time, by `prepare`.
+    """
+
+    def __init__(self) -> None:
+        self._ready: Launched | None = None
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Have a Python at hand for the next time."""
+        if self._ready is None:
+            self._ready = _spawn(__name__)
+
+    def __call__(self, arguments: Sequence[str]) -> Launched:
+        """Start pytest in the Python that is ready."""
+        self.prepare()
+        launched, self._ready = self._ready, None
+        assert launched is not None
+        assert launched.process.stdin is not None
+        launched.process.stdin.write(json.dumps(list(arguments)) + "\n")
+        launched.process.stdin.close()
+        return launched
+
+    def close(self) -> None:
+        """Let go of the Python that is ready."""
+        if self._ready is not None:
+            self._ready.process.kill()
+            self._ready.process.communicate()
+            self._ready.said()
+
+
+def _spawn(
+    module: str,
+    *arguments: str,
+    prefix: Sequence[str] = (),
+    stdin: int = subprocess.PIPE,
+) -> Launched:
+    """Run a module in a new Python, whose output goes to files."""
+    output, errors = _file(), _file()
+    process = subprocess.Popen(
+        [*prefix, sys.executable, "-m", module, *arguments],
+        stdin=stdin,
+        stdout=output,
+        stderr=errors,
+        text=True,
+    )
+    return Launched(process, output, errors)
+
+
+def _file() -> IO[bytes]:
+    """Open a file that nobody else sees."""
+    return tempfile.TemporaryFile("w+b")
+
+
+def _end_of(file: IO[bytes]) -> str:
+    """Read the end of a file, and let go of it."""
+    with file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_BYTES))
+        return file.read().decode(errors="replace")
+
+
+def _serve() -> int:
+    """Import what is slow, wait for the arguments of pytest, and run it."""
+    for name in SLOW_MODULES:
+        importlib.import_module(name)
+    pytest = importlib.import_module("pytest")
+    line = sys.stdin.readline()
+    if not line:
+        return 0
+    # What is imported already cannot have its assertions rewritten, and warns of it.
+    return int(pytest.main(["--assert=plain", *json.loads(line)]))
+
+
+if __name__ == "__main__":
+    sys.exit(_serve())

@@ -1,0 +1,353 @@
+"""The pytest plugin: the solution under test, the devices, and what a failure says."""
+
+import os
+
+# On NVIDIA GPUs MLX multiplies float32 matrices in TF32, which has the precision of
+# float16. A grader that counts float32 units switches that off, before MLX starts.
+os.environ.setdefault("MLX_ENABLE_TF32", "0")
+
+# What is graded before there are kernels must not depend on whether they are built.
+os.environ.setdefault("TINY_LLM_KERNELS", "none")
+
+# Kernels in C++ are watched: what they read and write lies between zones.
+os.environ.setdefault("TINY_LLM_WATCH", "1")
+
+import pdb
+import re
+import sys
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NoReturn
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.grading import results
+from tiny_llm_course.grading.diagnosis.composing import compose
+from tiny_llm_course.grading.diagnosis.interface import difference
+from tiny_llm_course.grading.diagnosis.known_mistakes import (
+    Mistake,
+    Outcome,
+    describe,
+    does_the_same,
+    explain,
+)
+from tiny_llm_course.grading.engine import fence, options
+from tiny_llm_course.grading.engine.proof import append_score, score
+from tiny_llm_course.grading.engine.trace import Trace
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.underway import Underway
+from tiny_llm_course.grading.judgement.verdict import BreakpointError, VerdictError
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.solution import NotingSolution, Solution, load_solution
+from tiny_llm_course.specimens import Specimen, misconceptions
+from tiny_llm_course.syllabus import Address, file_of
+from tiny_llm_course.untrusted import MAX_LENGTH, words_of
+
+ALL_RAN = {
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,
+}
+"""Exit codes with which nothing went wrong with pytest itself."""
+
+PRINTING_FILES = {"generate.py"}
+"""What they hold is asked to print."""
+
+ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
+"""What the book prints is the same on every machine, with a GPU or without."""
+
+DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [])]
+
+OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
+"""What came of every graded test of this run, by task."""
+
+INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
+"""The first failing call of a task whose arguments differ, and how they do."""
+UNDERWAY = pytest.StashKey[Underway]()
+"""Knows the call that is running, or was run last."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what only graders need."""
+    options.add(parser)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Start without outcomes, and leave a trace of what happens.
+
+    Last, because pytest itself writes stacks of crashes, to where nobody reads them.
+    """
+    config.stash[OUTCOMES] = {}
+    config.stash[INTERFACES] = {}
+    path = config.getoption("--results")
+    config.stash[UNDERWAY] = Underway(Trace(path).note if path else None)
+    if path:
+        Trace(path).leave_stack()
+        sys.breakpointhook = pdb.set_trace = _nobody_to_ask
+    if scratch := config.getoption(fence.OPTION):
+        fence.enter(scratch, has_gpu=len(DEVICES) > 1)
+
+
+def _nobody_to_ask(*_: object, **__: object) -> NoReturn:
+    """Stand in for a debugger, which would wait for somebody to type."""
+    raise BreakpointError(say("grading.breakpoint"))
+
+
+@pytest.fixture(scope="session")
+def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
+    """Load the solution under test, and write down which of its imports failed.
+
+    The shapes in the annotations of the reference are checked at every call. A learner
+    would get those complaints instead of an explanation, so theirs are not.
+    """
+    try:
+        found = load_solution(str(request.config.getoption("--solution")))
+    except CourseError as error:
+        pytest.exit(str(error), returncode=2)
+    if found.folder == REFERENCE:
+        _check_shapes(found.package)
+    yield found
+    if path := request.config.getoption("--results"):
+        for one in found.failed_imports:
+            results.append(path, one)
+
+
+def _check_shapes(package: str) -> None:
+    """Run the annotations of a package at every call."""
+    from jaxtyping import install_import_hook
+
+    from tiny_llm_course.grading.engine import shapes  # brings beartype
+
+    install_import_hook(package, f"{shapes.__name__}.checked")
+
+
+def _check_no_shapes() -> None:
+    """Leave the annotations alone from here on.
+
+    The reference has passed with them, and a learner's code runs without.
+    """
+    from jaxtyping import config
+
+    config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture(params=DEVICES, ids=lambda device: device.name)
+def device(request: pytest.FixtureRequest) -> mx.DeviceType:
+    """Give the test each device that MLX offers here."""
+    return request.param
+
+
+@pytest.fixture
+def grade(
+    request: pytest.FixtureRequest, solution: Solution, device: mx.DeviceType
+) -> Iterator[Grader]:
+    """Judge the solution under test on one device."""
+    usual = mx.default_device()
+    mx.set_default_device(device)
+    mx.random.seed(0)
+    yield Grader(NotingSolution(solution), request.config.stash[UNDERWAY])
+    mx.set_default_device(usual)
+
+
+def task_of(item: pytest.Item) -> Address | None:
+    """Return the task that a test grades, by the names of its file and function."""
+    file = r"test_week_(\d+)_day_(\d+)(?:_task_\d+)?\.py"
+    name = re.search(rf"{file}::test_task_(\d+)_", item.nodeid)
+    return Address(*map(int, name.groups())) if name else None
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out other tasks, and what an earlier process has dealt with."""
+    path, wanted = config.getoption("--results"), config.getoption("--task")
+    if wanted:
+        items[:] = [item for item in items if task_of(item) in wanted]
+    if path:
+        known = results.read(path).tests
+        crashed = {one.task for one in known.values() if one.status == results.CRASHED}
+        items[:] = [
+            item
+            for item in items
+            if item.nodeid not in known and str(task_of(item)) not in crashed
+        ]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Write down which test is running, in case it takes the interpreter with it."""
+    path, task = item.config.getoption("--results"), task_of(item)
+    if path and task:
+        results.append(path, results.Result(str(task), item.nodeid))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(
+    pyfuncitem: pytest.Function,
+) -> Generator[None, object, object]:
+    """Keep what comes of a graded test, and how to run it again."""
+    task = task_of(pyfuncitem)
+    verdict: VerdictError | None = None
+    try:
+        return (yield)
+    except VerdictError as error:
+        verdict = error
+        if task and error.status == results.WRONG:
+            _look_at_interface(pyfuncitem, task)
+        raise
+    finally:
+        if task:
+            outcome = Outcome(_trial(pyfuncitem, task), verdict)
+            pyfuncitem.config.stash[OUTCOMES].setdefault(task, []).append(outcome)
+
+
+def _look_at_interface(item: pytest.Function, task: Address) -> None:
+    """Note whether the call that failed takes other arguments than ours."""
+    grader = item.funcargs["grade"]
+    assert isinstance(grader, Grader)
+    for call in grader.calls[-1:]:
+        if told := difference(call, grader.solution):
+            item.config.stash[INTERFACES].setdefault(task, (call, told))
+
+
+def _trial(item: pytest.Function, task: Address) -> Trial:
+    """Take a test out of pytest, with all its arguments but the grader."""
+    arguments = dict(item.callspec.params)
+    device = arguments.pop("device")
+    assert isinstance(device, mx.DeviceType)
+    grade: Any = item.funcargs["grade"]
+    symbols = frozenset[str](grade.solution.symbols)
+    return Trial(task, item.nodeid, item.obj, arguments, device, symbols)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show a verdict as the text it carries, without a stack trace of ours."""
+    report = yield
+    verdict = call.excinfo.value if call.excinfo else None
+    if report.skipped:
+        return report
+    status = results.PASSED if report.passed else results.WRONG
+    if isinstance(verdict, VerdictError):
+        status = verdict.status
+        report.longrepr = f"{item.name}: {status}\n{words_of(verdict, MAX_LENGTH)}"
+    path, task = item.config.getoption("--results"), task_of(item)
+    if path and task and (call.when == "call" or not report.passed):
+        message = words_of(verdict, MAX_LENGTH) if verdict else ""
+        called, has_printed = _called(item), _has_printed(item, report)
+        found = results.Result(
+            str(task), item.nodeid, status, message, called, has_printed
+        )
+        results.append(path, found)
+    return report
+
+
+def _called(item: pytest.Item) -> tuple[str, ...]:
+    """Return the public names that a test has called."""
+    grader = getattr(item, "funcargs", {}).get("grade")
+    calls = grader.calls if isinstance(grader, Grader) else []
+    return tuple(dict.fromkeys(call.symbol for call in calls))
+
+
+def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
+    """Tell whether a solution has printed what it need not."""
+    last = item.config.stash[UNDERWAY].last
+    prints = last is not None and file_of(last.symbol) in PRINTING_FILES
+    return bool(report.capstdout or report.capstderr) and not prints
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Name the mistake of a task when its tests are over: the next may be the end."""
+    path, task = item.config.getoption("--results"), task_of(item)
+    is_over = nextitem is None or task_of(nextitem) != task
+    if path and task and is_over:
+        for explanation in _explained(item.config, task):
+            results.append(path, explanation)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Note that all is written down, and try what may take the interpreter with it."""
+    path = session.config.getoption("--results")
+    if path and exitstatus in ALL_RAN:
+        results.append(path, results.Ending())
+        for explanation in _composed(session.config):
+            results.append(path, explanation)
+    path = session.config.getoption("--scores")
+    if path:
+        _check_no_shapes()
+        trials = [
+            outcome.trial
+            for outcomes in session.config.stash[OUTCOMES].values()
+            for outcome in outcomes
+        ]
+        for task in session.config.stash[OUTCOMES]:
+            append_score(path, score(task, trials))
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say under pytest's own report what is behind the failures."""
+    if config.getoption("--results"):
+        return
+    for explanation in explanations(config):
+        terminalreporter.section(f"{explanation.task}")
+        terminalreporter.line("\n".join(explanation.sentences))
+
+
+def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
+    """Name the mistake behind each task that failed, or describe the failure.
+
+    What is composed comes last: it runs hundreds of wrong solutions, and should one of
+    them take the interpreter with it, what was found before is written down.
+    """
+    for task in config.stash[OUTCOMES]:
+        yield from _explained(config, task)
+    yield from _composed(config)
+
+
+def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
+    """Name the known mistake behind a task, or describe how it fails, if that helps."""
+    outcomes = config.stash[OUTCOMES].get(task, [])
+    found = explain(outcomes, misconceptions(task))
+    names, sentences = [one.name for one in found], [one.says for one in found]
+    if told := _interface(config, task, found):
+        names, sentences = [results.INTERFACE], [told]
+    elif not found and (symptom := describe(outcomes)):
+        sentences = [symptom]
+    if sentences:
+        test = _first_explained(outcomes, found)
+        yield results.Explanation(str(task), names, sentences, test)
+
+
+def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
+    """Compose a mistake for each task that failed and has no name."""
+    for task, outcomes in config.stash[OUTCOMES].items():
+        is_named = any(one.names for one in _explained(config, task))
+        if not is_named and (one := compose(outcomes, task)):
+            test = _first_explained(outcomes, [one])
+            yield results.Explanation(str(task), [one.name], [one.says], test)
+
+
+def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
+    """Return the first failing test in which a mistake does what the solution did."""
+    for outcome in outcomes:
+        if outcome.verdict and any(does_the_same(one, outcome) for one in found):
+            return outcome.trial.test
+    return ""
+
+
+def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:
+    """Say which argument of a task differs, unless a mistake that is found is that."""
+    if task not in config.stash[INTERFACES]:
+        return ""
+    call, told = config.stash[INTERFACES][task]
+    is_known = any(difference(call, one.as_solution()) for one in found)
+    return "" if is_known else told

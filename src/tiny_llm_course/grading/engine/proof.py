@@ -1,0 +1,120 @@
+"""Proves the tests: every known mistake fails and is named, every right way passes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tiny_llm_course.grading.diagnosis.known_mistakes import (
+    Outcome,
+    explain,
+    verdict_on,
+)
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.specimens import Specimen, accepted, misconceptions
+from tiny_llm_course.syllabus import Address, foundations, task_at
+
+
+@dataclass(frozen=True)
+class Score:
+    """How well the tests of one task tell right from wrong.
+
+    Attributes:
+        task: The task.
+        num_wrong: Number of known mistakes.
+        num_right: Number of right variants.
+        not_rejected: Mistakes that pass every test.
+        not_accepted: Right variants that fail, and what they were told.
+        not_named: Mistakes that do not get their own sentence, and whose they get.
+        misplaced: Mistakes that fail a test of a task that does not build on this one,
+            and that test.
+    """
+
+    task: Address
+    num_wrong: int
+    num_right: int
+    not_rejected: tuple[str, ...]
+    not_accepted: tuple[tuple[str, str], ...]
+    not_named: tuple[tuple[str, str], ...]
+    misplaced: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the tests tell right from wrong, each task its own."""
+        return not (self.not_rejected or self.not_accepted or self.misplaced)
+
+
+def append_score(path: Path, one: Score) -> None:
+    """Add a score to a file, as a line of JSON."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(one)) + "\n")
+
+
+def read_scores(path: Path) -> list[Score]:
+    """Read the scores of a file."""
+    return [_score(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _score(line: str) -> Score:
+    """Read one score."""
+    entry = json.loads(line)
+    return Score(task=Address(**entry.pop("task")), **entry)
+
+
+def score(task: Address, trials: Sequence[Trial]) -> Score:
+    """Run the tests of a task on everything that is known about it.
+
+    Args:
+        task: The task.
+        trials: Its tests, and those of other tasks.
+    """
+    wrong, right = misconceptions(task), accepted(task)
+    own = [trial for trial in trials if trial.task == task]
+    outcomes = {one.name: _outcomes(one, own) for one in wrong}
+    return Score(
+        task,
+        len(wrong),
+        len(right),
+        tuple(name for name, came in outcomes.items() if not _first_failure(came)),
+        tuple(
+            (one.name, failure)
+            for one in right
+            if (failure := _first_failure(_outcomes(one, own)))
+        ),
+        tuple(
+            (name, " and ".join(named) or "none")
+            for name, came in outcomes.items()
+            if (named := [one.name for one in explain(came, wrong)]) != [name]
+        ),
+        tuple(
+            (one.name, trial.test)
+            for one in wrong
+            if (trial := _failed_elsewhere(one, trials))
+        ),
+    )
+
+
+def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
+    """Find a test of its day that a mistake fails, although it is about another task.
+
+    Only tests that use the very name that the mistake replaces can tell. A task may
+    fail with what it builds on, and one mistake may belong to several tasks.
+    """
+    day = (one.task.week, one.task.day)
+    for trial in trials:
+        if (trial.task.week, trial.task.day) != day:
+            continue
+        may_fail = ({trial.task} | foundations(task_at(trial.task))) & one.tasks
+        if one.symbol in trial.symbols and not may_fail and verdict_on(one, trial):
+            return trial
+    return None
+
+
+def _outcomes(one: Specimen, trials: Sequence[Trial]) -> list[Outcome]:
+    """Run all tests of a task on one known solution."""
+    return [Outcome(trial, verdict_on(one, trial)) for trial in trials]
+
+
+def _first_failure(outcomes: Sequence[Outcome]) -> str:
+    """Return what the first failing test says, or an empty text."""
+    return next((str(one.verdict) for one in outcomes if one.verdict), "")

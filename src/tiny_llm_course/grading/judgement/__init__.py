@@ -1,0 +1,1 @@
+"""How a solution is called, and when what comes out is right."""

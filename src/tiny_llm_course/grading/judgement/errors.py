@@ -1,0 +1,84 @@
+"""What an error is, and what it usually means when no known mistake explains it."""
+
+import dis
+import linecache
+import re
+import sys
+import traceback
+from types import TracebackType
+
+from tiny_llm_course.catalogue import lines, say
+from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
+from tiny_llm_course.untrusted import words_of
+
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def describe(error: RaisedEvidence) -> str | None:
+    """Say what is behind an error of Python or MLX, if it is one of the usual ones.
+
+    Args:
+        error: What a solution raised.
+    """
+    if error.nones:
+        names = " and ".join(f"`{one}`" for one in sorted(error.nones))
+        return say("errors.means.none_named", names=names)
+    text = f"{error.kind}: {error.text}"
+    for entry in lines("errors.patterns"):
+        key, _, pattern = entry.partition(" ")
+        if found := re.search(pattern, text, re.DOTALL):
+            return say(f"errors.means.{key}", **found.groupdict())
+    return None
+
+
+def evidence_of(error: BaseException) -> RaisedEvidence:
+    """Return what is known of an error that a solution raised."""
+    kind, text = type(error).__name__, words_of(error)
+    said, innermost = _unnamed(text), _innermost(error)
+    if innermost and _is_own_check(innermost):
+        frame = innermost.tb_frame
+        refuses = frozenset(NAME.findall(text)) & frame.f_locals.keys()
+        where = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        return RaisedEvidence(kind, said, refuses=refuses, where=where)
+    if innermost and "None" in text:
+        return RaisedEvidence(kind, said, _nones(error, innermost))
+    return RaisedEvidence(kind, said)
+
+
+def _unnamed(error: str) -> str:
+    """Leave the names out of `RMSNorm.__init__() got an unexpected ... argument 'eps'`.
+
+    A known mistake has another name than the learner's class, and may miss another
+    argument first.
+    """
+    error = re.sub(r"[\w.<>]+(?=\(\) )", "", error)
+    return re.sub(r"(?<=unexpected keyword argument ).*", "", error)
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
+    """Return where an error came up."""
+    where = error.__traceback__
+    while where and where.tb_next:
+        where = where.tb_next
+    return where
+
+
+def _nones(error: BaseException, where: TracebackType) -> frozenset[str]:
+    """Return the variables that are None in the expression that failed."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    line = linecache.getline(frame.filename, frame.lineno or 0)
+    end = frame.end_colno if frame.end_lineno == frame.lineno else None
+    values = where.tb_frame.f_locals
+    words = NAME.findall(line[frame.colno : end])
+    return frozenset(one for one in words if values.get(one, line) is None)
+
+
+def _is_own_check(where: TracebackType) -> bool:
+    """Tell whether a `raise` of a solution's author is what raised."""
+    frame = where.tb_frame
+    module = frame.f_globals.get("__name__", "").split(".")
+    is_ours = module[:2] == ["tiny_llm_course", "grading"]
+    is_installed = "site-packages" in frame.f_code.co_filename
+    is_library = is_installed or module[0] in sys.stdlib_module_names
+    raises = frame.f_code.co_code[where.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return raises and not is_ours and not is_library

@@ -1,0 +1,67 @@
+"""One graded test, ready to be run again on another solution."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import mlx.core as mx
+
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.verdict import VerdictError
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import Address
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A test function with its arguments, all but the grader.
+
+    Equal only to itself, so that what came of it can be kept by trial.
+
+    Attributes:
+        task: The task that it grades.
+        test: The node id of the test.
+        function: The test.
+        arguments: By name. A graded test takes `grade` and values, no other fixture.
+        device: Where MLX computes meanwhile.
+        symbols: The public names that it gets from a solution.
+    """
+
+    task: Address
+    test: str
+    function: Callable[..., None]
+    arguments: dict[str, Any]
+    device: mx.DeviceType
+    symbols: frozenset[str] = frozenset()
+
+    def run(self, solution: Solution) -> VerdictError | None:
+        """Run the test on a solution. Return its verdict, or None if it passes."""
+        try:
+            with quietly_on(self.device):
+                self.function(**self.arguments, grade=Grader(solution))
+        except VerdictError as verdict:
+            return verdict
+        return None
+
+    def calls(self, solution: Solution) -> list[Call]:
+        """Run the test on a solution that passes it. Return the calls that it makes."""
+        grader = Grader(solution)
+        with quietly_on(self.device):
+            self.function(**self.arguments, grade=grader)
+        return grader.calls
+
+
+@contextmanager
+def quietly_on(device: mx.DeviceType) -> Generator[None]:
+    """Let MLX compute somewhere, seeded, and nothing be printed."""
+    usual = mx.default_device()
+    mx.set_default_device(device)
+    mx.random.seed(0)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        mx.set_default_device(usual)

@@ -1,0 +1,103 @@
+"""The numbers of a call that failed: what went in, what should come out, what did."""
+
+import inspect
+from collections.abc import Iterator
+from textwrap import indent
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+from numpy.typing import NDArray
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.judgement.call import Call, show
+from tiny_llm_course.grading.judgement.closeness import units_off, wide
+from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, VerdictError
+from tiny_llm_course.solution import BrokenFileError, Solution
+from tiny_llm_course.unsolved import Unsolved
+
+WHOLE = 64
+"""Arrays of as many entries are shown whole, larger ones cut."""
+
+AROUND = 3
+"""How many neighbours of the worst entry are shown on each side."""
+
+
+def write(call: Call, verdict: VerdictError, solution: Solution) -> str:
+    """Write all numbers of a call, and what is wrong about them.
+
+    Args:
+        call: The call.
+        verdict: What came of it.
+        solution: What it was made on.
+    """
+    lines = [str(verdict)]
+    for name, value in _arguments(call, solution):
+        lines += _shown(name, value)
+    evidence = verdict.evidence
+    if isinstance(evidence, ArrayEvidence):
+        lines += _shown("expected", evidence.truth.value)
+        lines += _shown("got", evidence.got)
+        lines += _worst(evidence)
+    return "\n".join(lines)
+
+
+def _arguments(call: Call, solution: Solution) -> Iterator[tuple[str, Any]]:
+    """Yield what goes in, by the names that the solution has for it."""
+    try:
+        named = solution.get(call.symbol)
+    except (Unsolved, BrokenFileError):
+        named = None
+    if call.build is not None:
+        yield from zip(_names(named, len(call.build)), call.build, strict=True)
+        named = getattr(named, call.method, None)
+    # Of a class, a method has its object for a first argument.
+    skipped = int(isinstance(named, type(_names)) and call.build is not None)
+    names = _names(named, len(call.args) + skipped)[skipped:]
+    yield from zip(names, call.args, strict=True)
+    yield from call.kwargs.items()
+
+
+def _names(function: object, number: int) -> list[str]:
+    """Return the names of the first parameters of a function, or numbers for names."""
+    try:
+        names = list(inspect.signature(function).parameters)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        names = []
+    more = [f"argument {position + 1}" for position in range(len(names), number)]
+    return [*names, *more][:number]
+
+
+def _shown(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - any argument
+    """Yield a value with its name, an array below it."""
+    if not isinstance(value, mx.array | np.ndarray):
+        yield f"{name} = {show(value)}"
+        return
+    entries = wide(value) if isinstance(value, mx.array) else value
+    kind = show(value) if isinstance(value, mx.array) else f"float64{list(value.shape)}"
+    yield f"{name}: {kind}"
+    yield indent(_written(entries), "  ")
+
+
+def _written(entries: NDArray[Any]) -> str:
+    """Write an array, a large one with its edges alone."""
+    return np.array2string(
+        entries,
+        max_line_width=86,
+        precision=7,
+        threshold=WHOLE,
+        edgeitems=2,
+    )
+
+
+def _worst(evidence: ArrayEvidence) -> Iterator[str]:
+    """Yield expected and got around the entry that is furthest off, if they are cut."""
+    got, truth = evidence.got, evidence.truth
+    if got.shape != truth.value.shape or got.size <= WHOLE:
+        return
+    off = units_off(got, truth)
+    *rows, place = map(int, np.unravel_index(int(np.argmax(off)), off.shape))
+    near = (*rows, slice(max(0, place - AROUND), place + AROUND + 1))
+    yield say("report.worst", place=[*rows, place])
+    yield f"  expected {_written(truth.value[near])}"
+    yield f"  got      {_written(wide(got)[near])}"

@@ -1,0 +1,1 @@
+"""What the tests of single days call: models, caches, texts that come in pieces."""

@@ -1,0 +1,144 @@
+"""Small Qwen2 models to grade with: their sizes, and seeded weights for them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import mlx.core as mx
+from mlx.utils import tree_flatten
+
+from tiny_llm_course.checkpoint.names import EMBEDDED
+from tiny_llm_course.grading.judgement.inputs import gain, normal, weight
+
+Weights = dict[str, mx.array]
+"""Arrays under the names that they have in a checkpoint, such as "q_proj.weight"."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The numbers of a `config.json` that say how a Qwen2 is built."""
+
+    hidden_size: int = 32
+    num_attention_heads: int = 4
+    num_key_value_heads: int = 2
+    intermediate_size: int = 48
+    num_hidden_layers: int = 2
+    vocab_size: int = 50
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    max_position_embeddings: int = 64
+    tie_word_embeddings: bool = True
+
+    def as_config(self) -> dict[str, Any]:
+        """Return the fields under the names that they have in a `config.json`."""
+        return asdict(self)
+
+
+def attention_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights:
+    """Draw projections and biases of one attention layer."""
+    hidden = sizes.hidden_size
+    kv_size = hidden // sizes.num_attention_heads * sizes.num_key_value_heads
+    return {
+        "q_proj.weight": weight(hidden, hidden, dtype, f"{name} q"),
+        "k_proj.weight": weight(kv_size, hidden, dtype, f"{name} k"),
+        "v_proj.weight": weight(kv_size, hidden, dtype, f"{name} v"),
+        "o_proj.weight": weight(hidden, hidden, dtype, f"{name} o"),
+        "q_proj.bias": normal(hidden, dtype=dtype, name=f"{name} bq"),
+        "k_proj.bias": normal(kv_size, dtype=dtype, name=f"{name} bk"),
+        "v_proj.bias": normal(kv_size, dtype=dtype, name=f"{name} bv"),
+    }
+
+
+def mlp_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights:
+    """Draw the three matrices of one MLP."""
+    hidden, intermediate = sizes.hidden_size, sizes.intermediate_size
+    return {
+        "gate_proj.weight": weight(intermediate, hidden, dtype, f"{name} gate"),
+        "up_proj.weight": weight(intermediate, hidden, dtype, f"{name} up"),
+        "down_proj.weight": weight(hidden, intermediate, dtype, f"{name} down"),
+    }
+
+
+def block_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights:
+    """Draw all weights of one transformer block."""
+    attention = attention_weights(sizes, dtype, name)
+    mlp = mlp_weights(sizes, dtype, name)
+    return {
+        **{f"self_attn.{key}": value for key, value in attention.items()},
+        **{f"mlp.{key}": value for key, value in mlp.items()},
+        "input_layernorm.weight": gain(sizes.hidden_size, dtype, f"{name} first"),
+        "post_attention_layernorm.weight": gain(
+            sizes.hidden_size, dtype, f"{name} second"
+        ),
+    }
+
+
+def model_weights(sizes: Architecture, dtype: mx.Dtype) -> Weights:
+    """Draw all weights of a model, under their full names."""
+    return dict(_model_weights(sizes, dtype))
+
+
+def _model_weights(
+    sizes: Architecture, dtype: mx.Dtype
+) -> Iterator[tuple[str, mx.array]]:
+    """Go through the weights of a model, layer by layer."""
+    hidden, vocabulary = sizes.hidden_size, sizes.vocab_size
+    yield "model.embed_tokens.weight", normal(vocabulary, hidden, dtype=dtype)
+    for layer in range(sizes.num_hidden_layers):
+        weights = block_weights(sizes, dtype, f"layer {layer}")
+        for key, value in weights.items():
+            yield f"model.layers.{layer}.{key}", value
+    yield "model.norm.weight", gain(hidden, dtype, "last")
+    if not sizes.tie_word_embeddings:
+        yield "lm_head.weight", weight(vocabulary, hidden, dtype, "head")
+
+
+def embedded() -> tuple[Architecture, Weights]:
+    """Return the model that comes along: its sizes, and its weights in float32."""
+    config = json.loads((EMBEDDED / "config.json").read_text(encoding="utf-8"))
+    known = {field.name for field in fields(Architecture)}
+    sizes = {name: value for name, value in config.items() if name in known}
+    weights = mx.load(str(EMBEDDED / "model.safetensors"))
+    assert isinstance(weights, dict)
+    return Architecture(**sizes), {
+        name: array.astype(mx.float32) for name, array in weights.items()
+    }
+
+
+def mlx_model(sizes: Architecture, weights: Weights) -> Any:  # noqa: ANN401 - untyped
+    """Build the model that `mlx_lm` would load from a checkpoint of these weights."""
+    from mlx_lm.models import qwen2
+
+    model = qwen2.Model(qwen2.ModelArgs(model_type="qwen2", **sizes.as_config()))
+    model.load_weights(list(weights.items()))
+    return model
+
+
+def dequantised(model: Any) -> Weights:  # noqa: ANN401 - untyped
+    """Return the weights that a quantised model stands for, under their names."""
+    stored: Weights = dict(tree_flatten(model.parameters()))
+    dense = {
+        name: array
+        for name, array in stored.items()
+        if not name.endswith((".scales", ".biases"))
+    }
+    for name, module in model.named_modules():
+        if hasattr(module, "scales"):
+            dense[f"{name}.weight"] = mx.dequantize(
+                module.weight,
+                module.scales,
+                module.biases,
+                group_size=module.group_size,
+                bits=module.bits,
+            )
+    return dense
+
+
+def under(prefix: str, weights: Weights) -> Weights:
+    """Return the weights whose names begin with `prefix`, without it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in weights.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,196 @@
+"""Uses of a key/value cache: a text that comes in pieces, and what a cache copies."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import mlx.core as mx
+
+from tiny_llm_course.grading.judgement.call import Call, show
+from tiny_llm_course.grading.judgement.memory import peak_bytes
+from tiny_llm_course.solution import Solution
+
+CACHE = "kv_cache.TinyKvFullCache"
+
+Part = Literal["keys", "values", "length", "mask", "offset"]
+
+
+def compositions(total: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to cut `total` tokens into pieces, the whole one first."""
+    for num_cuts in range(total):
+        for cuts in itertools.combinations(range(1, total), num_cuts):
+            bounds = (0, *cuts, total)
+            yield tuple(stop - start for start, stop in itertools.pairwise(bounds))
+
+
+@dataclass(frozen=True)
+class Filling(Call):
+    """A cache that gets keys and values in pieces, and one thing that it hands out.
+
+    Attributes:
+        args: Keys and values, B x H x S x D, and what else `update_and_fetch` takes.
+        pieces: How many tokens it gets at a time.
+        part: What is judged: something that is returned, or the `offset`.
+        of_piece: Which of the pieces it is returned for. What was handed out is looked
+            at when all of them are there.
+        num_others: How many caches of the same class are filled before.
+    """
+
+    pieces: tuple[int, ...] = ()
+    part: Part = "keys"
+    of_piece: int = -1
+    num_others: int = 0
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Fill the caches, and return the part of the last one."""
+        make = solution.get(self.symbol)
+        *others, cache = (make() for _ in range(self.num_others + 1))
+        for other in others:
+            self._filled(other)
+        outputs = self._filled(cache)
+        if self.part == "offset":
+            return cache.offset
+        parts = ("keys", "values", "length", "mask")
+        return outputs[self.of_piece][parts.index(self.part)]
+
+    def _filled(self, cache: Any) -> list[Any]:  # noqa: ANN401 - of a solution
+        """Hand every piece to a cache, and return what it handed out."""
+        keys, values, *rest = self.args
+        outputs: list[Any] = []
+        for start, stop in _bounds(self.pieces):
+            new = keys[:, :, start:stop], values[:, :, start:stop]
+            outputs.append(cache.update_and_fetch(*new, *rest, **self.kwargs))
+            mx.eval(*outputs[-1][:2])
+        return outputs
+
+    def __str__(self) -> str:
+        """Write the calls as one, with the pieces."""
+        what = "offset" if self.part == "offset" else f"{self.part} of update_and_fetch"
+        keys, values = self.args[:2]
+        return (
+            f"TinyKvFullCache(): {what}, {show(keys)} and {show(values)} "
+            f"{in_pieces(self.pieces)}"
+        )
+
+
+@dataclass(frozen=True)
+class CopyCount(Call):
+    """A cache that gets one token after another, watched for copies of itself.
+
+    Counts the tokens for which MLX allocates memory for half the keys or more, all
+    arrays of the step before being gone. No clock is involved.
+
+    Attributes:
+        args: A key and a value, B x H x 1 x D.
+        num_before: How many tokens come before the first that is counted.
+        num_counted: How many tokens are counted.
+    """
+
+    num_before: int = 512
+    num_counted: int = 64
+
+    def run(self, solution: Solution) -> int:
+        """Return for how many of the tokens the cache copied itself."""
+        key, value = self.args
+        cache = solution.get(self.symbol)()
+        first = [mx.repeat(one, self.num_before, axis=2) for one in (key, value)]
+        mx.eval(*cache.update_and_fetch(*first)[:2])
+        limit_bytes = first[0].nbytes / 2
+        del first
+        grown = [_allocated_bytes(cache, key, value) for _ in range(self.num_counted)]
+        return sum(one >= limit_bytes for one in grown)
+
+    def __str__(self) -> str:
+        """Say what is counted."""
+        return (
+            f"TinyKvFullCache(): {self.num_counted} tokens after {self.num_before}, "
+            "one at a time"
+        )
+
+
+def _allocated_bytes(
+    cache: Any,  # noqa: ANN401 - of a solution
+    key: mx.array,
+    value: mx.array,
+) -> int:
+    """Add one token, and return the most memory that this took beyond what was held."""
+    return peak_bytes(lambda: mx.eval(*cache.update_and_fetch(key, value)[:2]))
+
+
+@dataclass(frozen=True)
+class InPieces(Call):
+    """An input that is shown piece by piece to a part of a model that has caches.
+
+    Attributes:
+        args: The input, with its tokens along axis 1, and what comes after the cache.
+        pieces: How many tokens are shown at a time.
+        num_caches: How many caches are handed over in a list. None hands over one.
+        cached_heads: Is filled with the number of heads of everything that is cached.
+    """
+
+    pieces: tuple[int, ...] = ()
+    num_caches: int | None = None
+    cached_heads: list[int] = field(default_factory=list[int])
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Return what comes out the last time, with caches of its own each time."""
+        target = solution.get(self.symbol)(*(self.build or ()), **self.named)
+        return [self._shown(target, solution) for _ in range(self.times)][-1]
+
+    def _shown(self, target: Any, solution: Solution) -> Any:  # noqa: ANN401
+        """Return the outputs side by side, or the first one that has a wrong shape."""
+        caches = [self._cache(solution) for _ in range(self.num_caches or 1)]
+        outputs: list[mx.array] = []
+        for start, stop in _bounds(self.pieces):
+            piece = self.args[0][:, start:stop]
+            cache = caches[0] if self.num_caches is None else caches
+            output = target(piece, start, cache, *self.args[1:], **self.kwargs)
+            if not isinstance(output, mx.array) or output.shape[:2] != piece.shape[:2]:
+                return output
+            mx.eval(output)
+            outputs.append(output)
+        return mx.concatenate(outputs, axis=1)
+
+    def _cache(self, solution: Solution) -> Any:  # noqa: ANN401 - of a solution
+        """Make a cache that writes down how many heads it gets."""
+        own, cached_heads = solution.get(CACHE), self.cached_heads
+
+        class Watched(own):
+            def update_and_fetch(
+                self,
+                key: mx.array,
+                *args: Any,  # noqa: ANN401 - of the solution, handed on
+                **more: Any,  # noqa: ANN401
+            ) -> Any:  # noqa: ANN401
+                cached_heads.append(key.shape[1])
+                return super().update_and_fetch(key, *args, **more)
+
+        return Watched()
+
+    def __str__(self) -> str:
+        """Write the calls as one, with the pieces."""
+        return f"{super().__str__()} {in_pieces(self.pieces)}"
+
+
+@dataclass(frozen=True)
+class Attribute(Call):
+    """What the instance of a class says about itself: `method` is its name."""
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Return the attribute."""
+        return getattr(solution.get(self.symbol)(*(self.build or ())), self.method)
+
+    def __str__(self) -> str:
+        """Write it as code."""
+        return super().__str__().removesuffix("()")
+
+
+def in_pieces(pieces: tuple[int, ...]) -> str:
+    """Say how an input is cut."""
+    return f"in pieces of {', '.join(map(str, pieces))}"
+
+
+def _bounds(pieces: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Yield where each piece begins and ends."""
+    return itertools.pairwise(itertools.accumulate(pieces, initial=0))

@@ -1,0 +1,248 @@
+"""A model and a tokenizer that need no weights: what they answer is written down."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import mlx.core as mx
+import numpy as np
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.judgement.verdict import StepLimitError
+
+END_TOKEN = 256
+END_OF_DOCUMENT = 257
+"""A model may end in more ways than one, as Qwen2 does."""
+
+VOCAB_SIZE = 258
+
+_CACHED = "week_2_day_1.complaints"
+
+
+class ByteDetokenizer:
+    """Turn bytes into text as they come, holding back half a character.
+
+    Works like the streaming detokenizers of `mlx_lm`.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all tokens."""
+        self.tokens: list[int] = []
+        self.text = ""
+        self._num_shown = 0
+
+    @property
+    def last_segment(self) -> str:
+        """The text that has come since this was last asked."""
+        segment = self.text[self._num_shown :]
+        self._num_shown = len(self.text)
+        return segment
+
+    def add_token(self, token: int) -> None:
+        """Take one more byte, and add the characters that are now complete."""
+        self.tokens.append(int(token))
+        self.text = spelt_out(self.tokens, errors="ignore")
+
+    def finalize(self) -> None:
+        """Add what is left, complete or not."""
+        self.text = spelt_out(self.tokens)
+
+
+class ByteTokenizer:
+    """One token per byte, and two more that end the text.
+
+    Has what solutions use of the tokenizers of `mlx_lm` and `transformers`.
+    """
+
+    vocab_size = VOCAB_SIZE
+    eos_token = "<end>"  # noqa: S105 - a token of a vocabulary
+    eos_token_id = END_TOKEN
+    eos_token_ids = frozenset({END_TOKEN, END_OF_DOCUMENT})
+    bos_token = None
+
+    @property
+    def detokenizer(self) -> ByteDetokenizer:
+        """A new detokenizer each time, as in `mlx_lm`."""
+        return ByteDetokenizer()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say what there is instead, such as of the private `_tokenizer`."""
+        has = sorted(one for one in dir(type(self)) if not one.startswith("_"))
+        names = {"name": name, "has": ", ".join(has)}
+        raise AttributeError(say("interface.no_attribute", **names))
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Return the bytes of `text`. There are no special tokens to add."""
+        del add_special_tokens
+        return list(text.encode())
+
+    def decode(
+        self,
+        token_ids: Sequence[int] | int,
+        skip_special_tokens: bool = False,
+    ) -> str:
+        """Return the text of some bytes, end tokens spelt out."""
+        ids = [token_ids] if isinstance(token_ids, int) else list(map(int, token_ids))
+        return spelt_out(
+            [one for one in ids if not skip_special_tokens or one < END_TOKEN]
+        )
+
+
+def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
+    """Return the text of some bytes, with a name for each id that is no byte.
+
+    Args:
+        ids: Token ids.
+        errors: What becomes of half a character, as in `bytes.decode`.
+    """
+    names = {END_TOKEN: ByteTokenizer.eos_token, END_OF_DOCUMENT: "<end of document>"}
+    parts = [
+        bytes([one]) if one < END_TOKEN else names.get(one, f"<{one}>").encode()
+        for one in ids
+    ]
+    return b"".join(parts).decode(errors=errors)
+
+
+def as_bytes(text: str | bytes) -> bytes:
+    """Return the bytes of a text, which bytes are already."""
+    return text.encode() if isinstance(text, str) else text
+
+
+def _check_ids(inputs: mx.array) -> None:
+    """Raise what a look-up in a table of embeddings would, of other than integers."""
+    if not mx.issubdtype(inputs.dtype, mx.integer):
+        dtype = str(inputs.dtype).removeprefix("mlx.core.")
+        raise ValueError(say("week_1_day_6.complaints.no_ids", dtype=dtype))
+
+
+class ScriptedModel:
+    """Say a given text, byte by byte, to whoever asks it right.
+
+    Only the last position tells what comes next, and only when the model is shown the
+    whole text so far; else it says "?". The second likeliest token spells another text.
+
+    Args:
+        prompt: What the text must begin with.
+        likeliest: The text of the likeliest tokens. As bytes, it may end anywhere.
+        second: The text of the second likeliest tokens.
+        end: The token that ends the text.
+    """
+
+    def __init__(
+        self,
+        prompt: str,
+        likeliest: str | bytes,
+        second: str = "",
+        end: int = END_TOKEN,
+    ) -> None:
+        self.prompt = list(prompt.encode())
+        self.scripts = [[*as_bytes(text), end] for text in (likeliest, second)]
+        self.num_calls = 0
+
+    def __call__(self, inputs: mx.array) -> mx.array:
+        """Return logits B x L x V for token ids B x L."""
+        _check_ids(inputs)
+        if inputs.ndim != 2:
+            raise ValueError(
+                say("week_1_day_6.complaints.no_batch", shape=inputs.shape)
+            )
+        seen = np.array(inputs[0]).tolist()
+        self._count_call(seen)
+        logits = mx.zeros((*inputs.shape, VOCAB_SIZE))
+        logits[..., ord("#")] = 9.0
+        for rank, script in enumerate(self.scripts):
+            logits[:, -1, self._next(seen, script)] = 20.0 - rank
+        return logits
+
+    def _count_call(self, seen: list[int]) -> None:
+        """Raise when the model is called much more often than its text has tokens."""
+        self.num_calls += 1
+        if self.num_calls > 4 * max(map(len, self.scripts)):
+            message = say(
+                "week_1_day_6.complaints.no_end",
+                num_calls=self.num_calls,
+                num_tokens=len(self.scripts[0]),
+                shown=spelt_out(seen)[:40],
+            )
+            raise StepLimitError(message)
+
+    def _next(self, seen: list[int], script: list[int]) -> int:
+        """Return the token of `script` that follows the text `seen`."""
+        said = seen[len(self.prompt) :]
+        knows_text = seen[: len(self.prompt)] == self.prompt and said in [
+            one[: len(said)] for one in self.scripts
+        ]
+        return script[len(said)] if knows_text and len(said) < len(script) else ord("?")
+
+
+class ScriptedCachedModel:
+    """Say a given text, byte by byte, to whoever keeps its caches right.
+
+    What it has been shown it finds in the caches alone, where it puts the bytes. It
+    says "?" after anything but the text so far, and only the last position tells.
+
+    Args:
+        prompt: What the text must begin with.
+        answer: The text that it says. As bytes, it may end anywhere.
+        end: The token that ends the text.
+    """
+
+    num_hidden_layers = 3
+
+    def __init__(self, prompt: str, answer: str | bytes, end: int = END_TOKEN) -> None:
+        self.prompt = list(prompt.encode())
+        self.script = [*as_bytes(answer), end]
+        self.num_calls = 0
+        self.num_positions = 0
+
+    def __call__(self, inputs: mx.array, offset: int, cache: Sequence[Any]) -> mx.array:
+        """Return logits B x L x V for the new token ids B x L."""
+        _check_ids(inputs)
+        if inputs.ndim != 2:
+            raise ValueError(say(f"{_CACHED}.no_batch", shape=inputs.shape))
+        if len(cache) != self.num_hidden_layers:
+            names = {"number": len(cache), "layers": self.num_hidden_layers}
+            raise ValueError(say(f"{_CACHED}.number_of_caches", **names))
+        seen = [self._remembered(one, inputs) for one in cache]
+        num_new = inputs.shape[1]
+        self._count_call(num_new, seen[0])
+        if seen[-1] != seen[0]:
+            shown = {"first": spelt_out(seen[0])[-30:], "last": spelt_out(seen[-1])}
+            raise ValueError(say(f"{_CACHED}.layers_differ", **shown))
+        if offset != len(seen[0]) - num_new:
+            num_cached = len(seen[0]) - num_new
+            names = {"offset": offset, "num_cached": num_cached, "num_new": num_new}
+            raise ValueError(say(f"{_CACHED}.wrong_offset", **names))
+        logits = mx.zeros((*inputs.shape, VOCAB_SIZE))
+        logits[..., ord("#")] = 9.0
+        logits[:, -1, self._next(seen[0])] = 20.0
+        return logits
+
+    @staticmethod
+    def _remembered(cache: Any, inputs: mx.array) -> list[int]:  # noqa: ANN401
+        """Put the new ids into a cache, and return all that it holds."""
+        new = inputs.astype(mx.float32)[:, None, :, None]
+        keys = cache.update_and_fetch(new, new)[0]
+        return np.array(keys[0, 0, :, 0]).astype(int).tolist()
+
+    def _count_call(self, num_new: int, seen: list[int]) -> None:
+        """Raise when the model is called much more often than its text has tokens."""
+        self.num_calls += 1
+        self.num_positions += num_new
+        num_tokens = len(self.prompt) + len(self.script)
+        if self.num_calls > 4 * num_tokens:
+            names = {"num_calls": self.num_calls, "num_tokens": len(self.script)}
+            shown = spelt_out(seen)[:40]
+            raise StepLimitError(
+                say("week_1_day_6.complaints.no_end", **names, shown=shown)
+            )
+
+    def _next(self, seen: list[int]) -> int:
+        """Return the token that follows the text `seen`."""
+        said = seen[len(self.prompt) :]
+        knows_text = seen == [*self.prompt, *self.script[: len(said)]]
+        return (
+            self.script[len(said)] if knows_text and said != self.script else ord("?")
+        )

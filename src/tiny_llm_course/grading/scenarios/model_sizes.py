@@ -1,0 +1,46 @@
+"""A use of a function that is told the sizes of a model."""
+
+import textwrap
+from dataclasses import dataclass, field
+from typing import Any
+
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.scenarios.architecture import Architecture
+from tiny_llm_course.solution import Solution
+
+
+@dataclass(frozen=True)
+class Sized(Call):
+    """Call a function with a config, and with `args` after it.
+
+    Attributes:
+        sizes: What the config says.
+    """
+
+    sizes: Architecture = field(default_factory=Architecture)
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Call the name with such a config as `mlx_lm` has."""
+        from mlx_lm.models.qwen2 import ModelArgs
+
+        config = ModelArgs(model_type="qwen2", **self.sizes.as_config())
+        return solution.get(self.symbol)(config, *self.args, **self.kwargs)
+
+    def __str__(self) -> str:
+        """Write the call, and below it the sizes that matter."""
+        name, _, arguments = super().__str__().partition("(")
+        sizes = self.sizes
+        told = (
+            f"hidden_size {sizes.hidden_size}, "
+            f"{sizes.num_attention_heads} query heads, "
+            f"{sizes.num_key_value_heads} key/value heads, "
+            f"intermediate_size {sizes.intermediate_size}, "
+            f"{sizes.num_hidden_layers} layers, vocab_size {sizes.vocab_size}, "
+            f"embeddings {'tied' if sizes.tie_word_embeddings else 'not tied'}"
+        )
+        return f"{name}(config, {arguments}\n{textwrap.indent(_folded(told), '  ')}"
+
+
+def _folded(text: str) -> str:
+    """Break a text into lines that fit a report."""
+    return textwrap.fill(text, 84)

@@ -1,0 +1,55 @@
+"""Calls that return several arrays, of which one is judged, or all at once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.closeness import Truth
+from tiny_llm_course.solution import Solution
+
+
+@dataclass(frozen=True)
+class OneOf(Call):
+    """One of the results of a call.
+
+    Attributes:
+        index: Which one.
+        names: What the report calls them, in order. There have to be as many.
+    """
+
+    index: int = 0
+    names: tuple[str, ...] = ()
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Return the one, or all there is if that is not as many as there should be."""
+        results = super().run(solution)
+        if isinstance(results, tuple | list) and len(results) == len(self.names):
+            return results[self.index]
+        return results
+
+    def __str__(self) -> str:
+        """Write the call, and which of the results is meant."""
+        return f"{super().__str__()}: {self.names[self.index]}"
+
+
+@dataclass(frozen=True)
+class Stacked(Call):
+    """What a call returns when it is made more than once, one above the other."""
+
+    def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
+        """Return one array, or all that came if these are no arrays of one shape."""
+        outputs = super().run(solution)
+        shapes = {one.shape for one in outputs if isinstance(one, mx.array)}
+        are_alike = len(shapes) == 1 and all(
+            isinstance(one, mx.array) for one in outputs
+        )
+        return mx.stack(outputs) if are_alike else outputs
+
+
+def repeated(truth: Truth, times: int) -> Truth:
+    """Return what is right each time that a call is made."""
+    scale = np.broadcast_to(truth.scale, truth.value.shape)
+    return Truth(np.stack([truth.value] * times), np.stack([scale] * times))
