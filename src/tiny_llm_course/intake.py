@@ -22,7 +22,7 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.editing.source import Function, does_nothing
+from tiny_llm_course.idle import Function, does_nothing
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import tasks, tasks_of
 from tiny_llm_course.unsolved import Unsolved, todo

@@ -10,9 +10,9 @@ from tests.book.conftest import OpenFigure
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_lab.bench.engines import RUNGS, Stored
 from tiny_llm_lab.bench.interleaved import Case
+from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
 from tiny_llm_lab.bench.results import cost_of
-from tiny_llm_lab.machine import Machine
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 CHAPTER = "week-2-day-2-measuring"

@@ -15,10 +15,10 @@ from mlx.utils import tree_flatten
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tiny_llm_course import progress
+from tiny_llm_course.editing.starter import changes
 from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.places import TESTS, Checkout, here
-from tiny_llm_course.starter import changes
 from tiny_llm_course.syllabus import task_at
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

@@ -1,8 +1,11 @@
 """Who may import whom."""
 
 import ast
+import graphlib
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,56 @@ def imported(file: str) -> Iterator[str]:
 
 def package(name: str) -> str:
     return name.partition(".")[0]
+
+
+def room(file: str) -> str:
+    """Return the folder of a file. A module at the root of a package is its own."""
+    path = Path(file).relative_to("src").with_suffix("")
+    is_root = len(path.parts) == 2 and path.name != "__init__"
+    return ".".join(path.parts if is_root else path.parent.parts)
+
+
+def importers(listed: Iterable[str]) -> dict[str, set[str]]:
+    """Return which other rooms each room of some files imports."""
+    rooms = {
+        ".".join(Path(file).relative_to("src").with_suffix("").parts): room(file)
+        for file in listed
+    }
+    rooms |= {name.removesuffix(".__init__"): one for name, one in rooms.items()}
+    graph = defaultdict[str, set[str]](set)
+    for file in listed:
+        for name in imported(file):
+            module = name if name in rooms else name.rpartition(".")[0]
+            graph[room(file)] |= {rooms.get(module, room(file))} - {room(file)}
+    return graph
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return rooms of which each imports the next, and the last is the first."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return error.args[1][::-1]
+    return []
+
+
+@pytest.mark.parametrize("package", ["tiny_llm_course", "tiny_llm_lab"])
+def test_no_folders_import_each_other_in_a_circle(package: str) -> None:
+    """Each can be read, and tested, without what is built on it."""
+    graph = importers(files(f"src/{package}/**/*.py"))
+
+    assert len(graph) > 5
+    assert circle(graph) == []
+
+
+def test_a_circle_is_named() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": set[str]()}
+
+    found = circle(graph)
+
+    assert found[0] == found[-1]
+    assert set(found) == {"a", "b", "c"}
+    assert all(after in graph[one] for one, after in pairwise(found))
 
 
 @pytest.mark.parametrize("file", files("src/tiny_llm/*.py", "src/tiny_llm_ref/*.py"))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_lab import machine
-from tiny_llm_lab.bench import engines, worker
+from tiny_llm_lab.bench import engines, machine, worker
 from tiny_llm_lab.bench.engines import (
     ATTENTION,
     KINDS,
@@ -31,10 +30,10 @@ from tiny_llm_lab.bench.interleaved import (
     environment,
     take_turns,
 )
+from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
 from tiny_llm_lab.bench.results import about, cost_of, machine_of, row_of, write
 from tiny_llm_lab.bench.whole_run import Plan, planned
-from tiny_llm_lab.machine import Machine
 
 MACHINE = Machine(44e9, 208e9, best_read_bytes_per_s=48e9)
 DENSE = Stored("float32", "float32")

@@ -7,11 +7,11 @@ import pytest
 
 from tiny_llm_lab.bench.accuracy import NUM_POSITIONS, compared, token_ids
 from tiny_llm_lab.bench.attending import cache_bytes
+from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
 from tiny_llm_lab.bench.results import Row
 from tiny_llm_lab.bench.targets import Promise, kept, promises
 from tiny_llm_lab.bench.whole_run import Measured
-from tiny_llm_lab.machine import Machine
 
 MACHINE = Machine(25e9, 200e9, 25e9)
 ACCURACY = {

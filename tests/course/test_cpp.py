@@ -12,9 +12,9 @@ from tiny_llm_course.editing.cpp_editing import (
     stubbed,
     without_leftovers,
 )
+from tiny_llm_course.editing.starter import generate_kernels
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import here
-from tiny_llm_course.starter import generate_kernels
 
 REFERENCE = """\
 /// Sums.

@@ -8,8 +8,8 @@ from click.testing import Result as Ran
 
 from tiny_llm_course import progress, syllabus
 from tiny_llm_course.editing import fingerprints
+from tiny_llm_course.editing.starter import changes
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.starter import changes
 from tiny_llm_course.syllabus import Address, Day, Task, Week, weeks
 from tiny_llm_course.watching import changed_tasks, read_texts
 

@@ -10,9 +10,9 @@ from mlx import nn
 
 from tiny_llm_course.commands import talking
 from tiny_llm_course.commands.main import command
+from tiny_llm_course.editing.starter import generate
 from tiny_llm_course.inference.engine import Settings, start
 from tiny_llm_course.inference.loaders import by_columns, can_be_packed, prepare
-from tiny_llm_course.starter import generate
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
 OFF, ON = "\n\nare_on = lambda: False\n", "\n\nare_on = lambda: True\n"

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tiny_llm_course.commands.main import command
-from tiny_llm_course.starter import generate
+from tiny_llm_course.editing.starter import generate
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
 # What a shell starts in the background ignores Ctrl-C, and so does all it starts.

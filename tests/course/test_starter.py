@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tiny_llm_course import starter
+from tiny_llm_course.editing import starter
 from tiny_llm_course.grading.engine import not_begun, session
 from tiny_llm_course.grading.report.standing import DONE, standings
 from tiny_llm_course.places import REFERENCE, STARTER, TESTS

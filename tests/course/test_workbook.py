@@ -7,8 +7,8 @@ import pytest
 from tiny_llm_course.editing.editing import emptied, put, without_leftovers
 from tiny_llm_course.editing.saving import Change, write, write_whole
 from tiny_llm_course.editing.source import Source, is_stub, read
+from tiny_llm_course.editing.starter import generate
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_course.starter import generate
 from tiny_llm_course.syllabus import tasks, tasks_of
 
 STUBS = generate(REFERENCE)

@@ -19,8 +19,8 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
-from tiny_llm_course import starter
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.editing import starter
 from tiny_llm_course.editing.cpp import Block, CppSource
 from tiny_llm_course.places import KERNELS, REFERENCE, REFERENCE_KERNELS, STARTER, TESTS
 from tiny_llm_course.syllabus import Task, file_of, is_kernel, name_of, tasks, weeks

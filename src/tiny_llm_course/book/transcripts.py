@@ -31,11 +31,10 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tiny_llm_course import starter
 from tiny_llm_course.book.markdown import Block, blocks
 from tiny_llm_course.book.teaching import day_of
-from tiny_llm_course.book.typed_commands import scripts
-from tiny_llm_course.checks.steps import call
+from tiny_llm_course.book.typed_commands import call, scripts
+from tiny_llm_course.editing import starter
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.sources import BUILD
 from tiny_llm_course.places import (

@@ -57,3 +57,15 @@ def scripts() -> dict[str, str]:
         name: script["call"]
         for name, script in project["tool"]["pdm"]["scripts"].items()
     }
+
+
+def call(function: str, *arguments: str) -> tuple[str, ...]:
+    """Return the arguments for `python` that call `function`, as `pdm run` does.
+
+    Args:
+        function: Where it is, such as "tiny_llm_course.commands.starter:command".
+        arguments: What it finds on its command line.
+    """
+    module, _, name = function.partition(":")
+    code = f"import sys; from {module} import {name}; sys.exit({name}())"
+    return ("-c", code, *arguments)

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.editing.starter import generate_kernels
 from tiny_llm_course.places import REFERENCE, REFERENCE_KERNELS, TESTS
-from tiny_llm_course.starter import generate_kernels
 from tiny_llm_course.syllabus import foundations, is_kernel, tasks
 
 HELD_BY = TESTS / "promises"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.book.typed_commands import PAGES
+from tiny_llm_course.book.typed_commands import PAGES, call
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
@@ -59,18 +59,6 @@ class Outcome:
         """The line that sums up, without what it is framed with."""
         lines = self.output.split("\n")
         return next((line.strip("= ") for line in reversed(lines) if line.strip()), "")
-
-
-def call(function: str, *arguments: str) -> tuple[str, ...]:
-    """Return the arguments for `python` that call `function`, as `pdm run` does.
-
-    Args:
-        function: Where it is, such as "tiny_llm_course.commands.starter:command".
-        arguments: What it finds on its command line.
-    """
-    module, _, name = function.partition(":")
-    code = f"import sys; from {module} import {name}; sys.exit({name}())"
-    return ("-c", code, *arguments)
 
 
 def _command(name: str, *arguments: str) -> tuple[str, ...]:

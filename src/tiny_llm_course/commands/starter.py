@@ -2,8 +2,8 @@
 
 import click
 
-from tiny_llm_course import starter
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.editing import starter
 from tiny_llm_course.places import here
 
 

@@ -7,8 +7,8 @@ from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
 from tiny_llm_course.editing.cpp_editing import put
 from tiny_llm_course.editing.kernels import FOLDER, graded_names, not_cpp
 from tiny_llm_course.editing.plans import KEPT, NEW, RENEWED, FileUpdate
+from tiny_llm_course.editing.starter import generate_kernels
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.starter import generate_kernels
 
 
 def plan_kernel_update(checkout: Checkout) -> Iterator[FileUpdate]:

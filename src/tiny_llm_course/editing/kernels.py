@@ -8,9 +8,9 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing.cpp import CppSource, includes, is_stub, meaning, names_in
 from tiny_llm_course.editing.cpp_editing import emptied, put, without_leftovers
 from tiny_llm_course.editing.saving import Change
+from tiny_llm_course.editing.starter import answer_files, kernel_stub
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.starter import answer_files, kernel_stub
 from tiny_llm_course.syllabus import name_of, tasks, tasks_of
 
 FOLDER = "kernels"

@@ -8,13 +8,13 @@ from tiny_llm_course.editing import kernels
 from tiny_llm_course.editing.editing import emptied
 from tiny_llm_course.editing.source import (
     Source,
-    does_nothing,
     header,
     is_stub,
     read,
     split_lines,
 )
 from tiny_llm_course.errors import CourseError, nearest
+from tiny_llm_course.idle import does_nothing
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tiny_llm_course import starter
-from tiny_llm_course.editing import kernels
+from tiny_llm_course.editing import kernels, starter
 from tiny_llm_course.editing.editing import put, without_leftovers
 from tiny_llm_course.editing.lookup import (
     as_python,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from tiny_llm_course.idle import Function
+
 Import = ast.Import | ast.ImportFrom
 
 
@@ -156,21 +157,6 @@ def is_stub(source: Source, definition: Statement) -> bool:
     return all(note.startswith("# noqa") for note in notes)
 
 
-def does_nothing(node: ast.stmt) -> bool:
-    """Tell whether a definition is there and its body is not.
-
-    It is `pass`, `...`, `return`, `return None` or nothing but a docstring. A class
-    that builds on another one has what that has.
-    """
-    if isinstance(node, ast.ClassDef):
-        is_plain = not (node.bases or node.keywords or node.decorator_list)
-        return is_plain and all(_is_idle(one) or does_nothing(one) for one in node.body)
-    if isinstance(node, Function):
-        is_promise = re.search("abstract|overload", _decorators(node))
-        return not is_promise and all(map(_is_idle, node.body))
-    return False
-
-
 def meaning(node: ast.AST) -> str:
     """Write down what code does: without docstrings, comments and layout."""
     return ast.dump(_WithoutDocstrings().visit(ast.parse(ast.unparse(node))))
@@ -225,22 +211,6 @@ def _is_empty(node: ast.stmt) -> bool:
         body = _without_docstring(node)
         return len(body) == 1 and ast.unparse(body[0]).startswith("todo(")
     return False
-
-
-def _is_idle(node: ast.stmt) -> bool:
-    """Tell whether a statement of a body has no effect, and gives nothing."""
-    match node:
-        case ast.Pass() | ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Return(value=None | ast.Constant(value=None)):
-            return True
-        case _:
-            return False
-
-
-def _decorators(node: Function) -> str:
-    """Return the decorators of a function as text."""
-    return " ".join(map(ast.unparse, node.decorator_list))
 
 
 def _without_docstring(node: Function | ast.ClassDef | ast.Module) -> list[ast.stmt]:

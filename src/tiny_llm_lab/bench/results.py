@@ -14,8 +14,8 @@ from tiny_llm_course.doctor.system import describe_cpu
 from tiny_llm_course.solution import load_solution
 from tiny_llm_lab.bench.engines import Stored
 from tiny_llm_lab.bench.interleaved import NUM_THREADS, Case
+from tiny_llm_lab.bench.machine import Machine, num_product_flops
 from tiny_llm_lab.bench.models import args_of
-from tiny_llm_lab.machine import Machine, num_product_flops
 from tiny_llm_lab.records import four_digits
 
 Row = Mapping[str, str | int | float]

@@ -14,9 +14,9 @@ from tiny_llm_lab.bench.interleaved import (
     started,
     take_turns,
 )
+from tiny_llm_lab.bench.machine import PRODUCT_ROWS, READ_MB, Machine
 from tiny_llm_lab.bench.models import args_of
 from tiny_llm_lab.bench.results import Row, machine_of, row_of
-from tiny_llm_lab.machine import PRODUCT_ROWS, READ_MB, Machine
 
 # The first of all is the shortest: what follows is left out if it would take too long.
 WORK = {"generate": (32, 1024), "prefill": (32, 256, 1024), "attend": (4096,)}

@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import Solution
+from tiny_llm_lab.bench.machine import MachineEngine
 from tiny_llm_lab.experiments.experiment import Lab
-from tiny_llm_lab.machine import MachineEngine
 from tiny_llm_lab.records import Row, four_digits
 from tiny_llm_lab.timing import Rounds, Step, in_turns
 

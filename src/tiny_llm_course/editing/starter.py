@@ -18,8 +18,9 @@ from pathlib import Path
 from tiny_llm_course.editing.cpp_editing import is_all_private, stubbed
 from tiny_llm_course.editing.editing import with_import
 from tiny_llm_course.editing.saving import Change, write
-from tiny_llm_course.editing.source import Function, Source, Statement, first_line
+from tiny_llm_course.editing.source import Source, Statement, first_line
 from tiny_llm_course.extension.sources import sources
+from tiny_llm_course.idle import Function
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, name_of, tasks
 

@@ -1,0 +1,37 @@
+"""Definitions that are there, and whose bodies do nothing."""
+
+import ast
+import re
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def does_nothing(node: ast.stmt) -> bool:
+    """Tell whether a definition is there and its body is not.
+
+    It is `pass`, `...`, `return`, `return None` or nothing but a docstring. A class
+    that builds on another one has what that has.
+    """
+    if isinstance(node, ast.ClassDef):
+        is_plain = not (node.bases or node.keywords or node.decorator_list)
+        return is_plain and all(_is_idle(one) or does_nothing(one) for one in node.body)
+    if isinstance(node, Function):
+        is_promise = re.search("abstract|overload", _decorators(node))
+        return not is_promise and all(map(_is_idle, node.body))
+    return False
+
+
+def _is_idle(node: ast.stmt) -> bool:
+    """Tell whether a statement of a body has no effect, and gives nothing."""
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Return(value=None | ast.Constant(value=None)):
+            return True
+        case _:
+            return False
+
+
+def _decorators(node: Function) -> str:
+    """Return the decorators of a function as text."""
+    return " ".join(map(ast.unparse, node.decorator_list))
