@@ -241,7 +241,7 @@ def test_without_a_compiler_kernels_count_as_not_started(
         "from tiny_llm_course.extension import building, preparing;"
         "from tiny_llm_course.syllabus import *;"
         "building.find_compiler = lambda: None;"
-        "building.shelf.take = lambda *_: False;"
+        "building.compiled_cache.take = lambda *_: False;"
         "task = Task(Address(2, 3, 3), '', '', (), kernels=('matvec.h:f',));"
         f"preparing.prepare([Day(2, 3, '', '', (task,))], {str(folder)!r})"
     )

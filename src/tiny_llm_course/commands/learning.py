@@ -9,9 +9,9 @@ import click
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.editing.kernels import FOLDER as KERNELS
 from tiny_llm_course.editing.lookup import link_to
 from tiny_llm_course.editing.saving import sweep
+from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.grading.report.standing import DONE, TaskReport
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress

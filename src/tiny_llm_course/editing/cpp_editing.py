@@ -43,17 +43,6 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
     return _with_includes(text, [TODO_INCLUDE])
 
 
-def is_all_private(text: str) -> bool:
-    """Tell whether a file has private helpers and nothing else."""
-    source = CppSource.parse(text)
-    for one in reversed(source.private):
-        text = text[: one.start] + text[one.end :]
-    for one in reversed(list(directives(text))):
-        text = text[: one.start] + text[one.end :]
-    rest = re.sub(r"namespace [\w: ]*\{ \}", "", meaning(text))
-    return bool(source.private) and not rest.strip()
-
-
 def put(text: str, donor: str, name: str) -> str:
     """Replace the functions of one name by the donor's, and bring what these need.
 

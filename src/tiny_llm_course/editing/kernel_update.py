@@ -5,14 +5,22 @@ from pathlib import Path
 
 from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
 from tiny_llm_course.editing.cpp_editing import put
-from tiny_llm_course.editing.kernels import FOLDER, graded_names, not_cpp
-from tiny_llm_course.editing.plans import KEPT, NEW, RENEWED, FileUpdate
+from tiny_llm_course.editing.kernels import graded_names, not_cpp
+from tiny_llm_course.editing.plans import GIVEN, KEPT, NEW, RENEWED, FileUpdate
 from tiny_llm_course.editing.starter import generate_kernels
+from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import Checkout
 
 
 def plan_kernel_update(checkout: Checkout) -> Iterator[FileUpdate]:
-    """Bring new files, new functions, and the new stubs of what is not started yet."""
+    """Bring new files, new functions, and the new stubs of what is not started yet.
+
+    What the course has for all takes no room among the learner's files any more.
+    """
+    for shared in sources(checkout.shared_kernels):
+        path = checkout.kernels / shared.relative_to(checkout.shared_kernels)
+        if path.exists():
+            yield FileUpdate(path, None, ((GIVEN, ""),))
     for name, stub in generate_kernels(checkout.reference_kernels).items():
         path = checkout.kernels / name
         if not path.exists():
@@ -29,16 +37,9 @@ def plan_kernel_update(checkout: Checkout) -> Iterator[FileUpdate]:
 
 
 def _update(path: Path, text: str, stub: str) -> FileUpdate:
-    """Bring what is new in the stub into one file.
-
-    A file in which nothing is to be written is given as a whole.
-    """
-    graded = graded_names(path) if path.parent.name == FOLDER else set[str]()
-    if not graded:
-        is_same = meaning(text) == meaning(stub)
-        return FileUpdate(path, text, () if is_same else ((KEPT, ""),))
+    """Bring what is new in the stub into one file."""
     news: list[tuple[str, str]] = []
-    giver = CppSource.parse(stub)
+    giver, graded = CppSource.parse(stub), graded_names(path)
     for name in dict.fromkeys(one.name for one in giver.functions):
         what = _news(CppSource.parse(text), giver, name, is_graded=name in graded)
         if what:

@@ -10,16 +10,14 @@ from tiny_llm_course.editing.cpp_editing import emptied, put, without_leftovers
 from tiny_llm_course.editing.saving import Change
 from tiny_llm_course.editing.starter import answer_files, kernel_stub
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import name_of, tasks, tasks_of
-
-FOLDER = "kernels"
-"""The folder of what a learner writes, among the sources."""
 
 
 def path_of(checkout: Checkout, kernel: str) -> Path:
     """Return the learner's file in which a kernel is to be."""
-    return checkout.kernels / FOLDER / kernel.partition(":")[0]
+    return checkout.kernels / KERNELS / kernel.partition(":")[0]
 
 
 def link_to(checkout: Checkout, kernel: str) -> str:
@@ -52,7 +50,7 @@ def is_stub_in(sources: Path, kernel: str) -> bool:
     Returns:
         False as well if its file is not C++.
     """
-    path = sources / FOLDER / kernel.partition(":")[0]
+    path = sources / KERNELS / kernel.partition(":")[0]
     source = _parsed(path)
     return is_stub(source, source.named(name_of(kernel))) if source else False
 
@@ -172,11 +170,11 @@ def _without(path: Path, names: set[str]) -> str:
 
 
 def _included(checkout: Checkout, path: Path) -> Iterator[Path]:
-    """Yield the files of the kernels that a file includes."""
+    """Yield the files of the kernels that a file includes, those that are given too."""
     for one in includes(_as_far_as_readable(path)):
-        file = checkout.kernels / one.text.partition('"')[2].rstrip('" ')
-        if file.is_file():
-            yield file
+        name = one.text.partition('"')[2].rstrip('" ')
+        places = (checkout.shared_kernels / name, checkout.kernels / name)
+        yield from [file for file in places if file.is_file()][:1]
 
 
 def _parsed(path: Path) -> CppSource | None:

@@ -28,6 +28,7 @@ from tiny_llm_course.syllabus import is_kernel
 NEW = "new"
 RENEWED = "renewed"
 KEPT = "kept"
+GIVEN = "given"
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,14 @@ class FileUpdate:
 
     Attributes:
         path: The file.
-        text: What it is going to hold.
-        news: NEW, RENEWED or KEPT, and the name that this is said of, which is empty
-            for a whole file.
+        text: What it is going to hold. None if it goes.
+        news: NEW, RENEWED, KEPT or GIVEN, and the name that this is said of, which is
+            empty for a whole file.
         problem: One line that says why the file is left alone.
     """
 
     path: Path
-    text: str = ""
+    text: str | None = ""
     news: tuple[tuple[str, str], ...] = ()
     problem: str = ""
 
