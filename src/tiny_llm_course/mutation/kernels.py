@@ -18,7 +18,8 @@ from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.extension.sanitizing import FOLDER as PROGRAMS
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation.cpp import SUPPORT, Header
+from tiny_llm_course.mutation.cpp import Header
+from tiny_llm_course.mutation.cpp_places import SUPPORT
 from tiny_llm_course.mutation.kernel_worker import NOT_SEEN
 from tiny_llm_course.mutation.outcomes import Tried
 from tiny_llm_course.mutation.proof import MutantScore, score
