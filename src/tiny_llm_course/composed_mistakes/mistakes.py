@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.composed_mistakes.changes import Change, changes_of
+from tiny_llm_course.composed_mistakes.change import Change
+from tiny_llm_course.composed_mistakes.changes import changes_of
 from tiny_llm_course.composed_mistakes.tables import FAMILIES
 from tiny_llm_course.composed_mistakes.text import Text, text_of, text_of_variant
 from tiny_llm_course.solution import Solution

@@ -119,3 +119,16 @@ SMALL = (1e-5, 1e-6, 1e-8)
 
 SPREAD = {"mask", "bias", "weight", "cos", "sin", "bq", "bk", "bv"}
 """Arrays that meet larger ones entry by entry, and may get an axis for that."""
+
+OF_QWEN2 = {
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "rms_norm_eps": 1e-6,
+    "vocab_size": 151936,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1000000,
+}
+"""What `config.json` of Qwen2-0.5B says, which people copy from there."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from types import CodeType, UnionType
 from typing import TypeVar
 
-from tiny_llm_course.composed_mistakes.changes import OTHER_COMPARISONS, Alternatives
+from tiny_llm_course.composed_mistakes.change import Place
+from tiny_llm_course.composed_mistakes.changes import changes_at
+from tiny_llm_course.composed_mistakes.tables import OTHER_COMPARISONS
 from tiny_llm_course.composed_mistakes.text import Slot, Text, text_of
 from tiny_llm_course.specimens import Overlay
 from tiny_llm_course.syllabus import tasks
@@ -82,7 +84,7 @@ def mutants_of(symbol: str, left_out: frozenset[str] = frozenset()) -> list[Muta
     found: list[Mutant] = []
     parameters, known = frozenset(text.parameters), frozenset(text.names)
     for slot in list(_places(text.tree, left_out | _public_beside(symbol))):
-        alternatives = Alternatives(slot, parameters, known).all()
+        alternatives = changes_at(Place(slot, parameters, known))
         changed = (one.node for one in alternatives if one.kind not in MADE_BY_PEOPLE)
         for node in itertools.chain(changed, _others(slot.node)):
             after, code = _with(text, slot, node)
