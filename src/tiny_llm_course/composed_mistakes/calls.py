@@ -4,7 +4,12 @@ import ast
 from collections.abc import Iterator
 
 from tiny_llm_course.composed_mistakes.change import Change, Place, helped
-from tiny_llm_course.composed_mistakes.tables import AXES, DONE_TWICE, OTHER_FUNCTIONS
+from tiny_llm_course.composed_mistakes.tables import (
+    ADDED,
+    AXES,
+    DONE_TWICE,
+    OTHER_FUNCTIONS,
+)
 from tiny_llm_course.composed_mistakes.words import function_of
 
 
@@ -74,15 +79,20 @@ def _arguments(place: Place, call: ast.Call) -> Iterator[Change]:
         fewer = ast.Call(call.func, args[:-1], call.keywords)
         words = {"what": place.named(args[-1]), "function": function}
         yield place.change(fewer, "not_handed_on", **words)
+    if args and isinstance(args[-1], ast.Name) and args[-1].id in ADDED:
+        twice = helped("adding_twice", [call.func, *args])
+        what = place.named(args[-1])
+        yield place.change(twice, "twice", what=what)
     for i in range(len(args)):
         for j in range(i + 1, len(args)):
-            if not _exchangeable(args[i], args[j], len(args)):
+            is_likely = _exchangeable(args[i], args[j], len(args))
+            if not (is_likely or j == i + 1):
                 continue
             swapped = list(args)
             swapped[i], swapped[j] = args[j], args[i]
             yield place.change(
                 ast.Call(call.func, swapped, call.keywords),
-                "exchanged",
+                "exchanged" if is_likely else "neighbours",
                 a=place.named(args[i]),
                 b=place.named(args[j]),
             )
@@ -104,14 +114,17 @@ def _keywords(place: Place, call: ast.Call) -> Iterator[Change]:
             words = {"what": f"`{one.arg}`", "function": function}
             yield place.change(without, "not_handed_on", **words)
         for other in keywords[i + 1 :]:
-            if not (one.arg and other.arg and one.arg[0] == other.arg[0]):
+            if not (one.arg and other.arg):
+                continue
+            is_likely = one.arg[0] == other.arg[0]
+            if not (is_likely or other is keywords[i + 1]):
                 continue
             swapped = [ast.keyword(one.arg, other.value)]
             swapped.append(ast.keyword(other.arg, one.value))
             kept = [each for each in rest if each is not other]
             yield place.change(
                 ast.Call(call.func, call.args, [*kept, *swapped]),
-                "exchanged",
+                "exchanged" if is_likely else "neighbours",
                 a=f"`{one.arg}`",
                 b=f"`{other.arg}`",
             )

@@ -10,7 +10,16 @@ from tiny_llm_course.composed_mistakes.change import (
     helped,
 )
 
-RESULTS = ("in_float32", "axis_in_front", "axes_in_front", "axes_joined", "squeezed")
+RESULTS = (
+    "in_float32",
+    "axis_in_front",
+    "axes_in_front",
+    "axes_joined",
+    "squeezed",
+    "last_position",
+    "transposed",
+    "as_numpy",
+)
 """What is done to a result, each by one of `HELPERS`."""
 
 
@@ -30,6 +39,8 @@ def lines(place: Place, node: ast.stmt) -> Iterator[Change]:
             yield place.change(ast.Pass(), "missing", what=place.named(call))
         case ast.AugAssign(target):
             yield place.change(ast.Pass(), "unchanged", what=place.named(target))
+            replaced = ast.Assign([target], node.value)
+            yield place.change(replaced, "replaced", what=place.named(target))
         case ast.Assign(value=value):
             yield place.change(ast.Expr(value), "not_kept", what=place.named(value))
         case ast.For(target, over, body):

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 from tiny_llm_course.composed_mistakes.change import Change, Place, asked_for_none
 from tiny_llm_course.composed_mistakes.tables import (
+    OTHER_AXES,
     OTHER_COMPARISONS,
     OTHER_OPERATORS,
     SMALL,
+    UNITS,
 )
-from tiny_llm_course.composed_mistakes.words import OPERATIONS
+from tiny_llm_course.composed_mistakes.words import MOST, OPERATIONS, function_of
 
 
 def operations(place: Place, node: ast.BinOp) -> Iterator[Change]:
@@ -24,7 +26,15 @@ def operations(place: Place, node: ast.BinOp) -> Iterator[Change]:
             yield place.change(node.right, "not_inverted", what=right)
             again = ast.BinOp(node, node.op, node.right)
             yield place.change(again, "divided_twice", left=left, right=right)
+            for factor in UNITS:
+                scaled = ast.BinOp(node, ast.Mult(), ast.Constant(factor))
+                yield place.change(scaled, "unit", got=f"{factor:g}")
             yield from _small_numbers(place, node, right)
+    if isinstance(node.op, ast.Add):
+        again = ast.BinOp(node, node.op, node.right)
+        yield place.change(again, "added_twice", left=left, right=right)
+    yield from _brackets(place, node)
+    yield from _pulled_inside(place, node)
     if not isinstance(node.op, ast.Add | ast.Mult):
         turned = ast.BinOp(node.right, node.op, node.left)
         yield place.change(turned, "turned", left=left, right=right)
@@ -45,9 +55,40 @@ def _small_numbers(place: Place, node: ast.BinOp, what: str) -> Iterator[Change]
         yield place.change(divided, "small_number", what=what, got=f"{small:g}")
 
 
+def _brackets(place: Place, node: ast.BinOp) -> Iterator[Change]:
+    """Yield `a * (b + c)` for `a * b + c`, and the like."""
+    if isinstance(node.left, ast.BinOp):
+        inner = node.left
+        right = ast.BinOp(inner.right, node.op, node.right)
+        regrouped = ast.BinOp(inner.left, inner.op, right)
+    elif isinstance(node.right, ast.BinOp):
+        inner = node.right
+        left = ast.BinOp(node.left, node.op, inner.left)
+        regrouped = ast.BinOp(left, inner.op, inner.right)
+    else:
+        return
+    shown = f"`{ast.unparse(node.right)[:MOST]}`"
+    if type(inner.op) is not type(node.op) or isinstance(node.op, ast.Sub | ast.Div):
+        yield place.change(regrouped, "brackets", what=shown)
+
+
+def _pulled_inside(place: Place, node: ast.BinOp) -> Iterator[Change]:
+    """Yield `f(a * b)` for `f(a) * b`, and the same for the other side."""
+    for call, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(call, ast.Call) and call.args:
+            inner = ast.BinOp(call.args[0], node.op, other)
+            changed = ast.Call(call.func, [inner, *call.args[1:]], call.keywords)
+            words = {"function": f"`{function_of(call).strip('_')}`"}
+            yield place.change(changed, "inside", what=place.named(other), **words)
+
+
 def signs(place: Place, node: ast.UnaryOp) -> Iterator[Change]:
     """Yield what is left when a minus is lost. A negative number is one thing."""
     is_number = isinstance(node.operand, ast.Constant)
+    is_named = isinstance(place.slot.parent, ast.keyword)  # its call tries other axes
+    for other in () if is_named else OTHER_AXES.get(ast.unparse(node), ()):
+        words = {"got": str(other), "expected": ast.unparse(node)}
+        yield place.change(ast.Constant(other), "other_axis", **words)
     if isinstance(node.op, ast.USub) and not is_number:
         yield place.change(node.operand, "sign", what=place.named(node.operand))
 

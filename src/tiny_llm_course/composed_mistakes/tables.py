@@ -33,6 +33,9 @@ DONE_TWICE = {
     *("norm", "input_layernorm", "post_attention_layernorm"),
 }
 
+ADDED = {"bias", "bq", "bk", "bv"}
+"""What is handed to a function that adds it, and easily added once more."""
+
 OTHER_OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add,),
@@ -89,6 +92,12 @@ FAMILIES = (
 """Names of one kind, of which one is easily taken for another."""
 
 AXES = (-1, -2, 0, 1)
+
+OTHER_AXES = {"-1": (-2, -3, 0), "-2": (-1, -3, 0), "-3": (-2, -1, 0)}
+"""What an axis that is counted from the end is taken for."""
+
+UNITS = (8, 1 / 8, 1000, 1 / 1000, 1e9, 1e-9)
+"""Bits and bytes, milliseconds, billions: by what a unit is off."""
 
 TOGETHER = (
     (("attention", "mlp"), ("input_layernorm", "post_attention_layernorm")),

@@ -61,8 +61,12 @@ def _of_one_model(place: Place, node: ast.Attribute) -> Iterator[Change]:
 
 
 def _lookups(place: Place, node: ast.Subscript) -> Iterator[Change]:
-    """Yield a look-up along the second axis in place of the first."""
+    """Yield a look-up along the second axis in place of the first, or one row off."""
     if isinstance(node.ctx, ast.Load) and isinstance(node.slice, ast.Name):
+        for operator in (ast.Sub(), ast.Add()):
+            beside = ast.BinOp(node.slice, operator, ast.Constant(1))
+            changed = ast.Subscript(node.value, beside, ast.Load())
+            yield place.change(changed, "one_off", what=place.named(node.slice))
         along = ast.Tuple([ast.Slice(), node.slice], ast.Load())
         columns = ast.Subscript(node.value, along, ast.Load())
         yield place.change(columns, "columns", what=place.named(node.value))

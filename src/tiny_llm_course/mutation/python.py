@@ -23,6 +23,8 @@ LONGEST, CONTEXT = 120, 12
 
 MADE_BY_PEOPLE = frozenset(
     {
+        *("added_twice", "as_numpy", "brackets", "inside", "last_position", "one_off"),
+        *("neighbours", "other_axis", "replaced", "transposed", "unit"),
         *("added", "as_stored", "axes_in_front", "axes_joined", "axis_after_the_first"),
         *("axis_at_the_end", "axis_in_front", "behind_the_loop", "besides", "columns"),
         *("cut_off", "default", "divided_twice", "fixed", "inside_the_loop"),

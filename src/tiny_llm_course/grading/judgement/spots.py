@@ -54,8 +54,9 @@ def spot_of(error: BaseException) -> Spot | None:
     frame, summary = steps[-1]
     check = _check(summary.filename, summary.lineno or 0)
     owners = [_owner(one) for one, _ in steps]
-    place = max((i for i, one in enumerate(owners) if one), default=0)
-    is_handed = place > 0 and owners[place] != next(filter(None, owners))
+    called = next(filter(None, owners), "")
+    others = [i for i, one in enumerate(owners) if one not in {"", called}]
+    place, is_handed = (*others, 0)[0], bool(others)
     caller = steps[place - 1][1]
     return Spot(
         _at(summary),
@@ -98,11 +99,18 @@ def _source(step: traceback.FrameSummary) -> str:
     """Return the expression that ran, or its line if that assigns or is not known."""
     line = linecache.getline(step.filename, step.lineno or 0)
     encoded = line.encode()
-    behind = encoded[step.end_colno or 0 :].decode().lstrip()
-    is_assigned = behind.startswith("=") and not behind.startswith("==")
-    is_known = step.end_lineno == step.lineno and step.colno is not None
-    is_part = is_known and not is_assigned
-    part = encoded[step.colno : step.end_colno].decode() if is_part else line
+    behind = encoded[step.end_colno or 0 :].decode(errors="ignore").lstrip()
+    is_assigned = (
+        step.end_lineno == step.lineno
+        and behind.startswith("=")
+        and not behind.startswith("==")
+    )
+    if step.colno is None or is_assigned:
+        part = line
+    elif step.end_lineno == step.lineno:
+        part = encoded[step.colno : step.end_colno].decode()
+    else:
+        part = encoded[step.colno :].decode().strip() + "..."
     shown = " ".join(part.split())
     return shown if len(shown) <= MOST else shown[: MOST - 3] + "..."
 
