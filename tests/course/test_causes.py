@@ -55,6 +55,15 @@ def _counts_axes(x: mx.array) -> Any:  # noqa: ANN401
     return x.reshape(b, h, w)
 
 
+def _takes_two_of_topk(x: mx.array) -> Any:  # noqa: ANN401
+    values, places = mx.topk(mx.concatenate([x, x, x]), 3, axis=0)
+    return values + places
+
+
+def _counts_axes_by_letters(x: mx.array) -> Any:  # noqa: ANN401
+    return mx.einsum("blh->bhl", x)
+
+
 def _wants_more(x: mx.array, beta: float) -> Any:  # noqa: ANN401
     return beta * x
 
@@ -86,6 +95,8 @@ def _needs_a_mask(x: mx.array, mask: mx.array | None = None) -> Any:  # noqa: AN
         (_uses_math, "`math.exp` takes one number."),
         (_asks_an_array, "An array of many entries is asked whether it is true."),
         (_counts_axes, "An input with exactly 3 axes is expected"),
+        (_takes_two_of_topk, "`mx.topk` returns the values alone"),
+        (_counts_axes_by_letters, "An einsum is written for a number of axes"),
         (_wants_more, "`beta` may be left out of a call"),
         (_refuses, "The check at test_causes.py:"),
         (_misspells, "`X` has no value"),
@@ -102,6 +113,23 @@ def test_an_error_that_has_one_reason_is_named(
 def test_the_place_and_the_values_are_told() -> None:
     assert _said_of(_refuses).endswith(": `width % 3` (width = 4).")
     assert _said_of(_uses_math).endswith("`math.exp(-x)`.")
+
+
+class _Hostile(int):
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def _refuses_a_hostile_value(x: mx.array) -> Any:  # noqa: ANN401
+    limit, huge, name = _Hostile(9), 10**5000, "\x1b[2J"
+    if x.size < huge and limit > 0 and name:
+        raise ValueError(name)
+    return x
+
+
+def test_a_value_that_cannot_be_told_is_left_out() -> None:
+    """It is somebody's code that would write it."""
+    assert _said_of(_refuses_a_hostile_value).endswith("(name = '\\x1b[2J').")
 
 
 def _multiplies_what_does_not_fit(x: mx.array) -> mx.array:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from tiny_llm_course.syllabus import name_of, tasks
+from tiny_llm_course.untrusted import visible
 
 MOST = 60
 """A longer expression fills more than a line of a report."""
@@ -111,7 +112,7 @@ def _source(step: traceback.FrameSummary) -> str:
         part = encoded[step.colno : step.end_colno].decode()
     else:
         part = encoded[step.colno :].decode().strip() + "..."
-    shown = " ".join(part.split())
+    shown = visible(" ".join(part.split()))
     return shown if len(shown) <= MOST else shown[: MOST - 3] + "..."
 
 
@@ -136,14 +137,20 @@ def _values(check: str, frame: FrameType) -> str:
     """Write what the variables of a check are, if they are short."""
     if not check:
         return ""
-    names = [one.id for one in ast.walk(ast.parse(check)) if isinstance(one, ast.Name)]
-    shown = [
-        f"{name} = {frame.f_locals[name]!r}"
-        for name in dict.fromkeys(names)
-        if isinstance(frame.f_locals.get(name), int | float | str | tuple | None)
-        and name in frame.f_locals
-    ]
-    return ", ".join(shown)
+    nodes = ast.walk(ast.parse(check))
+    names = dict.fromkeys(one.id for one in nodes if isinstance(one, ast.Name))
+    shown = {name: _plain(frame.f_locals.get(name, ...)) for name in names}
+    return ", ".join(f"{name} = {value}" for name, value in shown.items() if value)
+
+
+def _plain(value: object) -> str:
+    """Write a plain value, and nothing of others: their `repr` may do anything."""
+    if type(value) is tuple:
+        parts = [_plain(one) for one in value]
+        return f"({', '.join(parts)})" if all(parts) else ""
+    is_small = type(value) is int and value.bit_length() < 64
+    is_plain = is_small or type(value) in {bool, float, str, type(None)}
+    return visible(repr(value), MOST) if is_plain else ""
 
 
 def innermost(error: BaseException) -> TracebackType | None:
