@@ -8,10 +8,15 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.composed_mistakes.changes import changes_of
-from tiny_llm_course.composed_mistakes.mistakes import Composed, composed, sentence
+from tiny_llm_course.composed_mistakes.mistakes import (
+    Composed,
+    beside,
+    composed,
+    sentence,
+)
 from tiny_llm_course.composed_mistakes.text import CarefulMlx, text_of
 from tiny_llm_course.grading.diagnosis import composing
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, does_the_same
 from tiny_llm_course.grading.judgement import errors
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
@@ -20,11 +25,13 @@ from tiny_llm_course.grading.judgement.inputs import normal, weight
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.oracle.cached import basics
-from tiny_llm_course.specimens import Specimen
+from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address, task_at
 
 LINEAR = Address(1, 1, 2)
 ROPE = "positional_encoding.RoPE"
+ROOFLINE_OF = "roofline.roofline"
+AXIS = "Axis -2 stands where axis -1 belongs."
 NONE = "`bias` may be None or not, and is used as if it never were one of the two."
 
 
@@ -82,6 +89,23 @@ def test_a_place_and_a_kind_make_a_sentence(task: Address, says: str) -> None:
             "`bias` gets an axis at the end, and so meets another axis than its own.",
         ),
         ("basics.linear", NONE),
+        ("basics.linear", "`bias` is added to `y` twice."),
+        ("basics.softmax", "The last two axes of the result have changed places."),
+        ("basics.softmax", "The result is an array of NumPy, not of MLX."),
+        ("attention.scaled_dot_product_attention_simple", AXIS),
+        (
+            ROOFLINE_OF,
+            "The result is 1000 times what it should be: it has another unit.",
+        ),
+        ("embedding.Embedding", "`x` is off by one where it is looked up."),
+        (
+            "qwen2_week1.Qwen2TransformerBlock",
+            "`max_seq_len` and `theta` stand side by side, and have changed places.",
+        ),
+        (
+            "kv_cache.TinyKvFullCache",
+            "`offset` is set anew, where something is to be added to it.",
+        ),
         (
             "kv_cache.TinyKvFullCache",
             "The line for `offset` comes too early: others have to see first what it "
@@ -176,6 +200,27 @@ def test_two_mistakes_at_once_are_named() -> None:
         "`w` is not transposed.",
         "`bias` is not added to `y`.",
     ]
+
+
+def test_a_known_mistake_becomes_two_by_one_change_more() -> None:
+    """Some mistakes are no change of one place, and people make another beside them."""
+    record = next(
+        one for one in misconceptions(LINEAR) if one.name == "weight_not_transposed"
+    )
+
+    def wrong(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
+        return x @ w if bias is None else x @ w - bias
+
+    solution = Specimen(LINEAR, "basics.linear", wrong).as_solution()
+    outcomes = [Outcome(one, one.run(solution)) for one in TRIALS]
+    same = [
+        one.says
+        for one in beside(record)
+        if all(does_the_same(one, outcome) for outcome in outcomes)
+    ]
+
+    minus = "`-` stands between `x` times `w` and `bias`, where `+` belongs."
+    assert same == [f"{record.says.strip()}\n{minus}"]
 
 
 ROOFLINE = Address(2, 2, 3)

@@ -309,6 +309,24 @@ def test_right_shares_are_accepted_whatever_the_seed(
     assert_drawn(with_files, code, seed=seed)
 
 
+def test_of_many_tokens_those_are_shown_that_are_furthest_off(
+    with_files: Callable[..., Grader],
+) -> None:
+    """All 400 of them would fill screens."""
+    rows = mx.log(mx.full((1, 400), 1 / 400))
+    call = Call("sampler.make_sampler", (rows,), {}, (1, 1, 0), times=100)
+    code = "return mx.array([7])"
+
+    with pytest.raises(WrongError) as caught:
+        with_files(sampler=DRAWS.format(code=code)).assert_drawn(
+            call, np.full((1, 400), 1 / 400)
+        )
+
+    shown = str(caught.value)
+    assert "of the 400 tokens of row 0, those that are furthest off: [0, 1," in shown
+    assert "drew them in shares of [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]" in shown
+
+
 @pytest.mark.parametrize(("more", "less"), [(0, 1), (2, 0), (1, 3), (4, 2)])
 def test_a_share_that_is_wrong_by_0_03_is_noticed(
     with_files: Callable[..., Grader], more: int, less: int

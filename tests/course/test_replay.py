@@ -53,6 +53,24 @@ def test_a_call_is_made_again_by_itself() -> None:
     assert seen.compared_with(found["`x` is not multiplied by `w`."]) is False
 
 
+def test_a_call_that_raises_is_made_again() -> None:
+    """The error tells a mistake from those that raise none, or another one."""
+
+    def test(grade: Grader) -> None:
+        x, w = normal(3, 4), weight(5, 4)
+        grade.assert_close(Call("basics.linear", (x, w)), basics.linear(x, w), x.dtype)
+
+    trial = Trial(LINEAR, "linear", test, {}, mx.cpu)
+    solution = Specimen(LINEAR, "basics.linear", _as_stored).as_solution()
+    found = {one.says: one for one in composed(LINEAR) if one.is_ours}
+
+    seen = replay(Outcome(trial, trial.run(solution)))
+
+    assert seen.call is not None
+    assert seen.compared_with(found["`w` is not transposed."]) is True
+    assert seen.compared_with(found["`bias` is not added to `y`."]) is None
+
+
 def test_a_call_that_is_another_each_time_is_not_made_again() -> None:
     """What comes out of it says nothing about the one that failed."""
     assert _replayed(itertools.count(1.0)).call is None

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.composed_mistakes.changes import Change, changes_of
+from tiny_llm_course.composed_mistakes.change import Change
+from tiny_llm_course.composed_mistakes.changes import changes_of
 from tiny_llm_course.composed_mistakes.tables import FAMILIES
 from tiny_llm_course.composed_mistakes.text import Text, text_of, text_of_variant
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay, accepted
+from tiny_llm_course.specimens import Overlay, Specimen, accepted
 from tiny_llm_course.syllabus import Address, task_at
 
 USUAL = (
@@ -36,12 +37,14 @@ class Composed:
         symbol: The public name.
         text: The right way.
         changes: What is wrong with it. None of them stands inside another.
+        record: The known mistake whose text it is, if it is no right way.
     """
 
     task: Address
     symbol: str
     text: Text
     changes: tuple[Change, ...]
+    record: Specimen | None = None
 
     @property
     def name(self) -> str:
@@ -51,7 +54,9 @@ class Composed:
     @property
     def says(self) -> str:
         """What a learner reads whose solution does what this one does."""
-        return "\n".join(dict.fromkeys(sentence(one) for one in self.changes))
+        known = [self.record.says.strip()] if self.record else []
+        told = [*known, *(sentence(one) for one in self.changes)]
+        return "\n".join(dict.fromkeys(told))
 
     @property
     def rank(self) -> int:
@@ -88,7 +93,7 @@ class Composed:
             return None
         finally:
             for one, node in zip(reversed(self.changes), reversed(before), strict=True):
-                one.slot.put(node)
+                one.slot.put_back(node)
         try:
             return self.text.run(code)
         except (NameError, AttributeError, TypeError):
@@ -118,6 +123,20 @@ def composed(task: Address) -> tuple[Composed, ...]:
         for changes in _sets_of_changes(text)
     ]
     return tuple(sorted(mistakes, key=lambda one: (not one.is_ours, one.rank)))
+
+
+@functools.cache
+def beside(record: Specimen) -> tuple[Composed, ...]:
+    """Return what a known mistake becomes by one usual change more."""
+    text = text_of_variant(record)
+    if text is None:
+        return ()
+    found = [
+        Composed(record.task, record.symbol, text, (change,), record)
+        for change in changes_of(text)
+        if change.kind in USUAL
+    ]
+    return tuple(sorted(found, key=lambda one: one.rank))
 
 
 def _sets_of_changes(text: Text) -> Iterator[tuple[Change, ...]]:

@@ -33,6 +33,9 @@ DONE_TWICE = {
     *("norm", "input_layernorm", "post_attention_layernorm"),
 }
 
+ADDED = {"bias", "bq", "bk", "bv"}
+"""What is handed to a function that adds it, and easily added once more."""
+
 OTHER_OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add,),
@@ -90,6 +93,12 @@ FAMILIES = (
 
 AXES = (-1, -2, 0, 1)
 
+OTHER_AXES = {"-1": (-2, -3, 0), "-2": (-1, -3, 0), "-3": (-2, -1, 0)}
+"""What an axis that is counted from the end is taken for."""
+
+UNITS = (8, 1 / 8, 1000, 1 / 1000, 1e9, 1e-9)
+"""Bits and bytes, milliseconds, billions: by what a unit is off."""
+
 TOGETHER = (
     (("attention", "mlp"), ("input_layernorm", "post_attention_layernorm")),
     (("attention", "mlp"), ("norm1", "norm2")),
@@ -119,3 +128,16 @@ SMALL = (1e-5, 1e-6, 1e-8)
 
 SPREAD = {"mask", "bias", "weight", "cos", "sin", "bq", "bk", "bv"}
 """Arrays that meet larger ones entry by entry, and may get an axis for that."""
+
+OF_QWEN2 = {
+    "num_attention_heads": 14,
+    "num_key_value_heads": 2,
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "num_hidden_layers": 24,
+    "rms_norm_eps": 1e-6,
+    "vocab_size": 151936,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1000000,
+}
+"""What `config.json` of Qwen2-0.5B says, which people copy from there."""

@@ -4,13 +4,14 @@ import ast
 import functools
 import importlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.specimens import Specimen
@@ -201,6 +202,26 @@ def squeezed(y: Any) -> Any:  # noqa: ANN401
     return y.squeeze()
 
 
+def last_position(y: Any) -> Any:  # noqa: ANN401
+    """Keep the last position only."""
+    return y[..., -1:, :]
+
+
+def transposed(y: Any) -> Any:  # noqa: ANN401
+    """Exchange the last two axes of an array."""
+    return y.swapaxes(-2, -1)
+
+
+def as_numpy(y: Any) -> Any:  # noqa: ANN401
+    """Make a NumPy array of one of MLX."""
+    return np.array(y.astype(mx.float32))
+
+
+def adding_twice(function: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN401
+    """Add the last argument to what a function has made with it."""
+    return function(*args) if args[-1] is None else function(*args) + args[-1]
+
+
 class CarefulMlx:
     """The module `mlx.core`, which raises where it would end the process."""
 
@@ -226,7 +247,8 @@ class CarefulMlx:
 HELPERS = (
     *(reshaped, cut_otherwise, joined_otherwise, linear_as_stored),
     *(in_float32, axis_in_front, axes_in_front, axes_joined, squeezed),
-    *(axis_at_the_end, axis_after_the_first),
+    *(axis_at_the_end, axis_after_the_first, last_position, transposed, as_numpy),
+    adding_twice,
 )
 """What changed texts may call besides the names of their own file."""
 
@@ -255,6 +277,10 @@ class Slot:
         """Put something else there."""
         located = ast.copy_location(node, self.node)
         ast.fix_missing_locations(located)
+        self.put_back(node)
+
+    def put_back(self, node: ast.AST) -> None:
+        """Put something there that comes from a text, and knows its line."""
         if self.index is None:
             setattr(self.parent, self.field, node)
         else:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from types import CodeType, UnionType
 from typing import TypeVar
 
-from tiny_llm_course.composed_mistakes.changes import OTHER_COMPARISONS, Alternatives
+from tiny_llm_course.composed_mistakes.change import Place
+from tiny_llm_course.composed_mistakes.changes import changes_at
+from tiny_llm_course.composed_mistakes.tables import OTHER_COMPARISONS
 from tiny_llm_course.composed_mistakes.text import Slot, Text, text_of
 from tiny_llm_course.specimens import Overlay
 from tiny_llm_course.syllabus import tasks
@@ -21,6 +23,8 @@ LONGEST, CONTEXT = 120, 12
 
 MADE_BY_PEOPLE = frozenset(
     {
+        *("added_twice", "as_numpy", "brackets", "inside", "last_position", "one_off"),
+        *("neighbours", "other_axis", "replaced", "transposed", "unit"),
         *("added", "as_stored", "axes_in_front", "axes_joined", "axis_after_the_first"),
         *("axis_at_the_end", "axis_in_front", "behind_the_loop", "besides", "columns"),
         *("cut_off", "default", "divided_twice", "fixed", "inside_the_loop"),
@@ -82,7 +86,7 @@ def mutants_of(symbol: str, left_out: frozenset[str] = frozenset()) -> list[Muta
     found: list[Mutant] = []
     parameters, known = frozenset(text.parameters), frozenset(text.names)
     for slot in list(_places(text.tree, left_out | _public_beside(symbol))):
-        alternatives = Alternatives(slot, parameters, known).all()
+        alternatives = changes_at(Place(slot, parameters, known))
         changed = (one.node for one in alternatives if one.kind not in MADE_BY_PEOPLE)
         for node in itertools.chain(changed, _others(slot.node)):
             after, code = _with(text, slot, node)

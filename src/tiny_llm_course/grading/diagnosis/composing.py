@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 import mlx.core as mx
 import numpy as np
 
-from tiny_llm_course.composed_mistakes.mistakes import Composed, composed
+from tiny_llm_course.composed_mistakes.mistakes import Composed, beside, composed
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Outcome,
     does_the_same,
@@ -17,10 +17,14 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address, task_at
 
 COMPOSING_S = 1.5
 """CPU time that goes into one change at most, and again into two at once."""
+
+BESIDE_S = 1.0
+"""CPU time that goes into one change of a known mistake."""
 
 LEAST_AGREEMENT = 0.8
 """Of the tests, those on which a composed mistake has to do what a solution does."""
@@ -55,7 +59,11 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
         return single
     stop_s += COMPOSING_S
     pairs = _pairs(_until(stop_s - COMPOSING_S / 2, suspects), shown, outcomes)
-    return _best(_until(stop_s, pairs), shown, outcomes)
+    double = _best(_until(stop_s, pairs), shown, outcomes)
+    if double:
+        return double
+    records = [one for one in misconceptions(task) if symbol in {"", one.symbol}]
+    return _best(_until(stop_s + BESIDE_S, _beside(records, outcomes)), shown, outcomes)
 
 
 def _first_wrong(
@@ -180,8 +188,7 @@ def _pairs(
 
     Of those that do the same in some of the failing tests, one is enough.
     """
-    passed = [one for one in outcomes if not one.verdict]
-    passed = passed[:: max(1, len(passed) // SOME_PASSED)][:SOME_PASSED]
+    passed = _some_passed(outcomes)
     likely: dict[tuple[Hashable, ...], Composed] = {}
     for one in filter(lambda each: each.is_usual, singles):
         done = tuple(_done(one, each) for each in shown)
@@ -193,6 +200,22 @@ def _pairs(
             yield both
 
 
+def _beside(
+    records: Iterable[Specimen], outcomes: Sequence[Outcome]
+) -> Iterator[Composed]:
+    """Yield one change more of each known mistake that may be one of two."""
+    passed = _some_passed(outcomes)
+    for record in records:
+        if all(does_the_same(record, outcome) for outcome in passed):
+            yield from beside(record)
+
+
+def _some_passed(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    """Return a few tests that a solution passes, from all over."""
+    passed = [one for one in outcomes if not one.verdict]
+    return passed[:: max(1, len(passed) // SOME_PASSED)][:SOME_PASSED]
+
+
 def _rank(pair: tuple[Composed, Composed]) -> tuple[bool, int]:
     """Sort pairs: what is ours first, because there are many, then what is usual."""
     return not pair[0].is_ours, pair[0].rank + pair[1].rank
@@ -200,6 +223,9 @@ def _rank(pair: tuple[Composed, Composed]) -> tuple[bool, int]:
 
 def _done(one: Composed, seen: Replay) -> bytes:
     """Return what a mistake gives in a test, or nothing if that is right."""
+    if seen.call and seen.is_of_an_error:
+        error = seen.raised_by(one)
+        return repr(error).encode() if error else b""
     if seen.call:
         got = seen.result_of(one)
         return b"" if got is None or seen.is_right(got) else _bytes(got)

@@ -89,7 +89,7 @@ def _explained(
             for one in known
             if does_the_same(one, outcome)
             and _explains(one, asked, share)
-            and (_is_exact(one, failed) or (passed and _agrees(one, outcomes)))
+            and (_is_exact(one, failed) or _agrees(one, outcomes))
         ]
         if candidates:
             exact = [one for one in candidates if _is_exact(one, [outcome])]
@@ -200,8 +200,14 @@ def _is_exact(one: Mistake, failed: Sequence[Outcome]) -> bool:
 
 
 def _agrees(one: Mistake, outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether a mistake does what a solution does on every test."""
-    return all(does_the_same(one, outcome) for outcome in outcomes)
+    """Tell whether a mistake does what a solution does on every test.
+
+    Some of those have to pass. Tests of another public name do not count: there both
+    are the reference.
+    """
+    own = [each.verdict for each in outcomes if one.symbol in each.trial.symbols]
+    passes = None in own if own else any(each.verdict is None for each in outcomes)
+    return passes and all(does_the_same(one, outcome) for outcome in outcomes)
 
 
 def tells(one: Mistake, outcome: Outcome, *, has_passed: bool) -> bool:

@@ -8,8 +8,9 @@ from tiny_llm_course.composed_mistakes.mistakes import Composed
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, does_the_same
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import is_close
+from tiny_llm_course.grading.judgement.errors import evidence_of
 from tiny_llm_course.grading.judgement.trial import quietly_on
-from tiny_llm_course.grading.judgement.verdict import ArrayEvidence
+from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.specimens import Overlay
 
@@ -35,12 +36,21 @@ class Replay:
         default_factory=dict[Composed, mx.array | None]
     )
 
+    @property
+    def is_of_an_error(self) -> bool:
+        """Whether the solution raised something in the test."""
+        verdict = self.outcome.verdict
+        return verdict is not None and isinstance(verdict.evidence, RaisedEvidence)
+
     def compared_with(self, one: Composed) -> bool | None:
         """Tell whether a mistake seems to do the same, or None if it does no harm here.
 
         The test itself is the judge.
         """
         evidence = self.outcome.verdict.evidence if self.outcome.verdict else None
+        if self.call and isinstance(evidence, RaisedEvidence):
+            error = self.raised_by(one)
+            return error and error.is_exactly(evidence)
         if self.call is None or not isinstance(evidence, ArrayEvidence):
             return does_the_same(one, self.outcome) or None
         got = self.result_of(one)
@@ -65,6 +75,16 @@ class Replay:
             self.results[one] = self.result(one.as_solution())
         return self.results[one]
 
+    def raised_by(self, one: Composed) -> RaisedEvidence | None:
+        """Make the call of a mistake. Return the error that comes up, if one does."""
+        assert self.call is not None
+        try:
+            with quietly_on(self.outcome.trial.device):
+                mx.eval(self.call.run(one.as_solution()))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any mistake's
+            return evidence_of(error)
+        return None
+
     def result(self, solution: Solution) -> mx.array | None:
         """Make the call. Return the array that comes out, if one does."""
         if self.call is None:
@@ -87,6 +107,9 @@ def replay(outcome: Outcome) -> Replay:
     from one time to the next.
     """
     evidence = outcome.verdict.evidence if outcome.verdict else None
+    if isinstance(evidence, RaisedEvidence):
+        calls = outcome.trial.calls(REFERENCE)
+        return Replay(outcome, calls[0] if len(calls) == 1 else None)
     if isinstance(evidence, ArrayEvidence):
         truth = evidence.truth
         for call in outcome.trial.calls(REFERENCE):

@@ -24,6 +24,7 @@ import pytest
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.diagnosis.causes import cause_of
 from tiny_llm_course.grading.diagnosis.composing import compose
 from tiny_llm_course.grading.diagnosis.interface import difference
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
@@ -320,6 +321,8 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
     names, sentences = [one.name for one in found], [one.says for one in found]
     if told := _interface(config, task, found):
         names, sentences = [results.INTERFACE], [told]
+    elif not found and (cause := cause_of(outcomes)):
+        names, sentences = [cause.name], [cause.says]
     elif not found and (symptom := describe(outcomes)):
         sentences = [symptom]
     if sentences:

@@ -3,11 +3,15 @@
 import dis
 import linecache
 import re
-import sys
 import traceback
 from types import TracebackType
 
 from tiny_llm_course.catalogue import lines, say
+from tiny_llm_course.grading.judgement.spots import (
+    innermost,
+    is_of_a_solution,
+    spot_of,
+)
 from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
 from tiny_llm_course.untrusted import words_of
 
@@ -34,15 +38,14 @@ def describe(error: RaisedEvidence) -> str | None:
 def evidence_of(error: BaseException) -> RaisedEvidence:
     """Return what is known of an error that a solution raised."""
     kind, text = type(error).__name__, words_of(error)
-    said, innermost = _unnamed(text), _innermost(error)
-    if innermost and _is_own_check(innermost):
-        frame = innermost.tb_frame
+    said, where, spot = _unnamed(text), innermost(error), spot_of(error)
+    if where and _is_own_check(where):
+        frame = where.tb_frame
         refuses = frozenset(NAME.findall(text)) & frame.f_locals.keys()
-        where = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
-        return RaisedEvidence(kind, said, refuses=refuses, where=where)
-    if innermost and "None" in text:
-        return RaisedEvidence(kind, said, _nones(error, innermost))
-    return RaisedEvidence(kind, said)
+        function = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        return RaisedEvidence(kind, said, refuses=refuses, where=function, spot=spot)
+    nones = _nones(error, where) if where and "None" in text else frozenset[str]()
+    return RaisedEvidence(kind, said, nones, spot=spot)
 
 
 def _unnamed(error: str) -> str:
@@ -53,14 +56,6 @@ def _unnamed(error: str) -> str:
     """
     error = re.sub(r"[\w.<>]+(?=\(\) )", "", error)
     return re.sub(r"(?<=unexpected keyword argument ).*", "", error)
-
-
-def _innermost(error: BaseException) -> TracebackType | None:
-    """Return where an error came up."""
-    where = error.__traceback__
-    while where and where.tb_next:
-        where = where.tb_next
-    return where
 
 
 def _nones(error: BaseException, where: TracebackType) -> frozenset[str]:
@@ -76,9 +71,5 @@ def _nones(error: BaseException, where: TracebackType) -> frozenset[str]:
 def _is_own_check(where: TracebackType) -> bool:
     """Tell whether a `raise` of a solution's author is what raised."""
     frame = where.tb_frame
-    module = frame.f_globals.get("__name__", "").split(".")
-    is_ours = module[:2] == ["tiny_llm_course", "grading"]
-    is_installed = "site-packages" in frame.f_code.co_filename
-    is_library = is_installed or module[0] in sys.stdlib_module_names
     raises = frame.f_code.co_code[where.tb_lasti] == dis.opmap["RAISE_VARARGS"]
-    return raises and not is_ours and not is_library
+    return raises and is_of_a_solution(frame)

@@ -47,6 +47,9 @@ from tiny_llm_course.untrusted import words_of
 NOT_BUILT = "NotBuiltError"
 """What `kernels.py` raises where there is no compiled module."""
 
+MAX_TOKENS = 8
+"""Of more tokens, the report shows the shares of those that are furthest off."""
+
 
 @dataclass(frozen=True)
 class Grader:
@@ -139,14 +142,15 @@ class Grader:
         wrong_rows = np.any(np.abs(got - shares) > 5 * spread, axis=-1)
         if wrong_rows.any():
             row = int(np.argmax(wrong_rows))
+            likely = _probabilities(call.arrays()[0][row])
+            told = _told_shares(likely, shares[row], got[row])
+            is_short = len(likely) <= MAX_TOKENS
             message = say(
-                "grading.wrong_shares",
+                "grading.wrong_shares" if is_short else "grading.wrong_shares_of_many",
                 call=call,
                 row=row,
-                probabilities=_probabilities(call.arrays()[0][row]),
-                expected=np.round(shares[row], 3).tolist(),
-                got=np.round(got[row], 3).tolist(),
                 num_draws=num_draws,
+                **told,
             )
             own_spread = np.sqrt(got * (1 - got) / num_draws)
             raise WrongError(message, SharesEvidence(got, own_spread, shares))
@@ -275,9 +279,29 @@ def told_apart(a: float, b: float) -> tuple[str, str]:
     return repr(float(a)), repr(float(b))
 
 
-def _probabilities(log_probabilities: mx.array) -> list[float]:
-    """Return what log-probabilities stand for, in three digits."""
-    return np.exp(np.array(log_probabilities, dtype=np.float64)).round(3).tolist()
+def _probabilities(log_probabilities: mx.array) -> NDArray[np.float64]:
+    """Return what log-probabilities stand for."""
+    return np.exp(np.array(log_probabilities, dtype=np.float64))
+
+
+def _told_shares(
+    likely: NDArray[np.float64], expected: NDArray[np.float64], got: NDArray[np.float64]
+) -> dict[str, list[float] | list[int] | int]:
+    """Return the shares of all tokens, or of those that are furthest off."""
+    off = np.abs(got - expected)
+    is_long = len(likely) > MAX_TOKENS
+    kept = (
+        np.sort(np.argsort(-off, kind="stable")[:MAX_TOKENS])
+        if is_long
+        else np.arange(len(likely))
+    )
+    return {
+        "tokens": kept.tolist(),
+        "num_tokens": len(likely),
+        "probabilities": likely[kept].round(3).tolist(),
+        "expected": expected[kept].round(3).tolist(),
+        "got": got[kept].round(3).tolist(),
+    }
 
 
 def _shares(ids: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float64]:

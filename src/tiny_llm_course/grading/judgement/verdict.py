@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.grading.judgement.closeness import Truth, is_close
 from tiny_llm_course.grading.judgement.predictions import nearness
+from tiny_llm_course.grading.judgement.spots import Spot
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class RaisedEvidence:
         nones: The variables that are None where it came up, if it is about None.
         refuses: Of a check that its author wrote, the variables that it complains of.
         where: The module and the function of such a check.
+        spot: The place in the solution. Two errors are alike that have others.
     """
 
     kind: str
@@ -116,6 +118,7 @@ class RaisedEvidence:
     nones: frozenset[str] = frozenset()
     refuses: frozenset[str] = frozenset()
     where: str = ""
+    spot: Spot | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:
