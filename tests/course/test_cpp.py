@@ -4,15 +4,9 @@ import re
 
 import pytest
 
-from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
-from tiny_llm_course.editing.cpp_editing import (
-    emptied,
-    is_all_private,
-    put,
-    stubbed,
-    without_leftovers,
-)
-from tiny_llm_course.editing.starter import generate_kernels
+from tiny_llm_course.editing import editing
+from tiny_llm_course.editing.cpp_code import CppCode, meaning
+from tiny_llm_course.editing.starter import generate_kernels, is_all_private, stubbed
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import here
 
@@ -102,6 +96,15 @@ OWN = STUB.replace(
 """The file of a learner who has written one of the two, with a helper."""
 
 
+def put(text: str, donor: str, name: str) -> str:
+    return editing.put(CppCode.parse(text), CppCode.parse(donor), name).text
+
+
+def without_leftovers(text: str, reference: str) -> str:
+    parse = CppCode.parse
+    return editing.without_leftovers(parse(text), parse(reference)).text
+
+
 def test_a_stub_is_the_file_without_answers_and_helpers() -> None:
     assert stubbed(REFERENCE, TASKS) == STUB
 
@@ -118,9 +121,9 @@ def test_a_condition_around_helpers_goes_with_them() -> None:
 
 
 def test_functions_are_found_with_the_comments_above_them() -> None:
-    source = CppSource.parse(REFERENCE)
+    source = CppCode.parse(REFERENCE)
 
-    texts = [source.text_of(one) for one in source.functions]
+    texts = [one.text for one in source.functions]
     assert [one.name for one in source.functions] == ["add", "given", "add"]
     assert [text.split("\n")[0] for text in texts] == [
         "/// Add up.",
@@ -144,11 +147,9 @@ def test_functions_are_found_with_the_comments_above_them() -> None:
     ],
 )
 def test_what_is_no_function_is_not_taken_for_one(code: str) -> None:
-    source = CppSource.parse(f"{code}\n\nint f() {{ return 1; }}\n")
+    source = CppCode.parse(f"{code}\n\nint f() {{ return 1; }}\n")
 
-    assert [source.text_of(one) for one in source.functions] == [
-        "int f() { return 1; }"
-    ]
+    assert [one.text for one in source.functions] == ["int f() { return 1; }"]
 
 
 @pytest.mark.parametrize(
@@ -167,10 +168,10 @@ def test_what_is_no_function_is_not_taken_for_one(code: str) -> None:
 )
 def test_a_function_is_found_however_it_is_declared(head: str) -> None:
     closing = "\n}" if "{\n" in head else ""
-    source = CppSource.parse(f"{head} {{\n  return 1;\n}}{closing}\n")
+    source = CppCode.parse(f"{head} {{\n  return 1;\n}}{closing}\n")
 
     (found,) = source.named("f")
-    assert source.body_of(found) == "return 1;"
+    assert found.inside == "return 1;"
 
 
 @pytest.mark.parametrize(
@@ -179,14 +180,14 @@ def test_a_function_is_found_however_it_is_declared(head: str) -> None:
 )
 def test_a_bracket_without_a_counterpart_is_told(code: str, line: int) -> None:
     with pytest.raises(SyntaxError, match="has no counterpart") as error:
-        CppSource.parse(code)
+        CppCode.parse(code)
 
     assert error.value.lineno == line
 
 
 def test_every_file_of_the_course_can_be_read() -> None:
     texts = [path.read_text() for path in sources(here().reference_kernels)]
-    parsed = [CppSource.parse(text) for text in texts if "cmake" not in text]
+    parsed = [CppCode.parse(text) for text in texts if "cmake" not in text]
 
     assert sum(len(one.functions) for one in parsed) > 20
 
@@ -241,10 +242,10 @@ def test_helpers_that_were_changed_stay() -> None:
 
 
 def test_a_function_that_is_gone_comes_back_at_its_place() -> None:
-    source = CppSource.parse(STUB)
+    source = CppCode.parse(STUB)
     first, _, last = source.functions
     without = STUB[: first.start] + STUB[first.end :].lstrip()
-    without = without.replace(source.text_of(last) + "\n\n", "")
+    without = without.replace(last.text + "\n\n", "")
 
     text = put(without, STUB, "add")
 
@@ -262,20 +263,20 @@ def test_a_file_of_windows_keeps_its_line_ends() -> None:
 def test_a_function_with_an_open_brace_can_be_replaced() -> None:
     broken = OWN.replace("return own(n);", "if (n) {")
     with pytest.raises(SyntaxError):
-        CppSource.parse(broken)
+        CppCode.parse(broken)
 
-    text = emptied(broken, "add")
+    text = CppCode.emptied(broken, "add")
 
     assert text.count("\n") == broken.count("\n")
     assert put(text, STUB, "add") == put(OWN, STUB, "add")
 
 
 def test_a_note_in_a_stub_makes_it_somebodys_work() -> None:
-    source = CppSource.parse(STUB)
-    noted = CppSource.parse(STUB.replace("  todo(", "  // an idea\n  todo("))
+    source = CppCode.parse(STUB)
+    noted = CppCode.parse(STUB.replace("  todo(", "  // an idea\n  todo("))
 
-    assert is_stub(source, source.named("add"))
-    assert not is_stub(noted, noted.named("add"))
+    assert all(one.is_stub for one in source.named("add"))
+    assert not all(one.is_stub for one in noted.named("add"))
 
 
 def test_the_kernels_in_the_tree_are_the_generated_ones() -> None:
