@@ -176,13 +176,34 @@ def test_a_function_is_found_however_it_is_declared(head: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "line"),
-    [("void f() {\n", 1), ("\n}", 2), ("void f() {\n( }", 2), ("namespace a {", 1)],
+    [
+        ("void f() {\n", 1),
+        ("\n}", 2),
+        ("void f() {\n( }", 2),
+        ("namespace a {", 1),
+        ("int a;\nint f);", 2),
+    ],
 )
 def test_a_bracket_without_a_counterpart_is_told(code: str, line: int) -> None:
     with pytest.raises(SyntaxError, match="has no counterpart") as error:
         CppCode.parse(code)
 
     assert error.value.lineno == line
+
+
+@pytest.mark.parametrize("missing", ["return", "};", "<", "b;", "= 2", "int n"])
+def test_a_mistake_in_one_function_hides_no_other(missing: str) -> None:
+    """Learners save what does not compile: their work has to be seen in it."""
+    code = (
+        "int f(int n) {\n  struct Pair { int a, b; };\n  if (n < 2) return n;\n"
+        "  int m = 2;\n  return m;\n}\n\nint g() { return 1; }\n"
+    )
+    assert missing in code
+
+    left = "}" if missing == "};" else ""
+    source = CppCode.parse(code.replace(missing, left))
+
+    assert [list(one.names) for one in source.functions] == [["f"], ["g"]]
 
 
 def test_every_file_of_the_course_can_be_read() -> None:
@@ -225,6 +246,15 @@ def test_an_answer_put_in_twice_brings_its_helpers_once() -> None:
     once = put(STUB, REFERENCE, "add")
 
     assert put(once, REFERENCE, "add") == once
+
+
+def test_helpers_under_another_name_are_brought_once_and_go_again() -> None:
+    own = "namespace detail {\nint helper();\n}\n\nstruct Pair"
+    mine = STUB.replace("struct Pair", own)
+    once = put(mine, REFERENCE, "add")
+
+    assert put(once, REFERENCE, "add") == once
+    assert without_leftovers(put(once, STUB, "add"), REFERENCE) == mine
 
 
 def test_a_stub_takes_the_helpers_away_again() -> None:

@@ -167,6 +167,21 @@ def test_a_helper_of_the_learner_with_the_same_name_is_kept() -> None:
     assert "def _checked_of_reference(size: float)" in text
 
 
+def test_a_helper_that_got_another_name_is_not_added_again() -> None:
+    theirs = "\n\ndef _checked(x):\n    return x > 0\n"
+    once = answered(f"import math\n\n\ndef area(): ...\n{theirs}")
+
+    assert answered(once) == once
+
+
+def test_a_helper_that_got_another_name_goes_with_the_answer() -> None:
+    theirs = "\n\ndef _checked(x):\n    return x > 0\n"
+    stub = f"import math\n\n\ndef area(): ...\n{theirs}"
+    back = put(answered(stub), "def area(): ...\n", "area", frozenset())
+
+    assert without_leftovers(back, COURSE) == stub
+
+
 def test_given_code_that_the_learner_has_changed_is_kept() -> None:
     theirs = "import math\n\nSize = int\n\n\ndef volume(): ...\n"
 
