@@ -117,15 +117,8 @@ class Code(ABC, Generic[D_co]):
         """Return the file with a definition at its end."""
 
     @abstractmethod
-    def with_imports(
-        self, donor: "Code[Definition]", needed: Collection[Definition]
-    ) -> Self:
-        """Add the imports of a donor that this file does not have.
-
-        Args:
-            donor: The course's version of this file.
-            needed: What of it is brought.
-        """
+    def with_import(self, line: str) -> Self:
+        """Add an import behind those of its kind, but for what is there already."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -168,6 +161,10 @@ class Code(ABC, Generic[D_co]):
             wanted += {used for one in new for used in one.uses} - set(without)
             found |= new
         return [one for one in self.definitions if one in found]
+
+    def imports_for(self, name: str, without: Collection[str] = ()) -> list[str]:
+        """Return the imports that `name` needs, as they are written."""
+        return [one.text for one in self.behind(name, without) if one.is_import]
 
     def counterparts(self, definition: Definition) -> list[D_co]:
         """Return what this file has in the place of a definition of the course.

@@ -140,17 +140,12 @@ class CppCode(Code[CppDefinition]):
         end = self.text.rfind("\n}") + 1 or len(self.text)
         return self.replaced(end, end, f"{text}\n\n")
 
-    def with_imports(
-        self, donor: Code[Definition], needed: Collection[Definition]
-    ) -> "CppCode":
-        """Include what a donor includes on every machine."""
-        del needed
-        code = self
-        for found in includes(donor.text):
-            code = code.with_include(found[0].strip())
-        return code
+    def imports_for(self, name: str, without: Collection[str] = ()) -> list[str]:
+        """Return what the file includes on every machine, whatever needs it."""
+        del name, without
+        return [found[0].strip() for found in includes(self.text)]
 
-    def with_include(self, line: str) -> "CppCode":
+    def with_import(self, line: str) -> "CppCode":
         """Include a file behind those of its kind, unless that is done already."""
         present = list(directives(self.text))
         if line in {found[0].strip() for found in present}:

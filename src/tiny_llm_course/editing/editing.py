@@ -35,7 +35,9 @@ def put(
         else:
             end = code.line_end(code.named(name)[-1].end)
             code = code.replaced(end, end, code.GAP + helper.text)
-    return code.with_imports(donor, donor.behind(name, others))
+    for line in donor.imports_for(name, others):
+        code = code.with_import(line)
+    return code
 
 
 def without_leftovers(

@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, takewhile
@@ -124,23 +124,15 @@ class PythonCode(Code[PythonDefinition]):
         above = re.search(r"(?:^#.*\n)*\Z", self.text[: definition.start], re.MULTILINE)
         return above.start() if above else definition.start
 
-    def with_imports(
-        self, donor: Code[Definition], needed: Collection[Definition]
-    ) -> "PythonCode":
-        """Import those names of a donor that its definitions need and are not here."""
-        del donor
-        code = self
-        for one in needed:
-            if isinstance(one, PythonDefinition) and isinstance(one.node, Import):
-                code = _with_names(code, one.node)
-        return code
-
     def with_import(self, line: str) -> "PythonCode":
-        """Add an import behind the last one of its kind, absolute or relative.
+        """Add the names of an import that are missing, behind the last of its kind.
 
         What comes from the course gets a section of its own, as the import order of
         the project wants it.
         """
+        line = _missing(line, self.names)
+        if not line:
+            return self
         above = list(
             takewhile(lambda one: one.is_import or one.is_docstring, self.definitions)
         )
@@ -227,19 +219,16 @@ def _bound(node: ast.AST) -> Iterator[str]:
             yield from _bound(child)
 
 
-def _with_names(code: PythonCode, node: Import) -> PythonCode:
-    """Import those names of `node` that a file does not have."""
-    missing = [
+def _missing(line: str, known: frozenset[str]) -> str:
+    """Write an import without the names that a file has. "" if it has all."""
+    (node,) = ast.parse(line).body
+    assert isinstance(node, Import)
+    node.names = [
         one
         for one in node.names
-        if (one.asname or one.name.partition(".")[0]) not in code.names
+        if (one.asname or one.name.partition(".")[0]) not in known
     ]
-    if not missing:
-        return code
-    if isinstance(node, ast.Import):
-        return code.with_import(ast.unparse(ast.Import(missing)))
-    only = ast.ImportFrom(node.module, missing, node.level)
-    return code.with_import(ast.unparse(only))
+    return ast.unparse(node) if node.names else ""
 
 
 def _is_relative(node: ast.stmt) -> bool:

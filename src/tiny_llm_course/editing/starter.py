@@ -162,7 +162,7 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
         return text
     nothing = r"^#if[^\n]*\n\s*(#else[^\n]*\n\s*)?#endif[^\n]*\n\n?"
     code = code.parse(re.sub(nothing, "", code.text, flags=re.MULTILINE))
-    return code.with_include(TODO_INCLUDE).text
+    return code.with_import(TODO_INCLUDE).text
 
 
 def is_all_private(text: str) -> bool:
