@@ -6,12 +6,12 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.diagrams import arrow, blank, box, path, words
 from tiny_llm_course.book.drawing import MUTED, SERIES, style
 from tiny_llm_course.book.facts import counts
-from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS
 
 
 def numbers() -> dict[str, int]:
     """Return how large the course is, and how close an answer has to be."""
-    return {**counts(), "allowed": int(ALLOWED_UNITS)}
+    return {**counts(), "allowed": int(ALLOWED_ULPS)}
 
 
 PARTS = (

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import PAPER, SERIES, style
 from tiny_llm_course.book.embedded import checkpoint, head_dim
 from tiny_llm_course.grading.judgement.closeness import (
-    ALLOWED_UNITS,
+    ALLOWED_ULPS,
     Truth,
     epsilon,
-    units_off,
+    ulps_off,
 )
 from tiny_llm_course.syllabus import tasks
 
@@ -37,7 +37,7 @@ def numbers() -> dict[str, Any]:
         "matmul": _folded(call["quantized_matmul"]),
         "dtype": {name: _limits(name) for name in BITS},
         "square": _first_overflow(),
-        "allowed": int(ALLOWED_UNITS),
+        "allowed": int(ALLOWED_ULPS),
         "near_100": _near_100(),
         "cancelled": _cancelled(),
         "unit_near_100": 100 * epsilon(mx.float16),
@@ -104,7 +104,7 @@ def _near_100() -> list[dict[str, float]]:
     """Measure two float16 results where the truth is 100."""
     truth = Truth(np.array([100.0]), np.array([100.0]))
     results = [100.25, 100.5]
-    off = [units_off(mx.array([one], mx.float16), truth)[0] for one in results]
+    off = [ulps_off(mx.array([one], mx.float16), truth)[0] for one in results]
     return [{"got": got, "units": one} for got, one in zip(results, off, strict=True)]
 
 
@@ -115,8 +115,8 @@ def _cancelled() -> dict[str, float]:
     exact = float(np.float64(np.float32(0.001)))
     got = (large + small) - large
     terms = 2 * 10000 + exact
-    by_terms = units_off(got[None], Truth(np.array([exact]), np.array([terms])))
-    by_value = units_off(got[None], Truth(np.array([exact]), np.array([exact])))
+    by_terms = ulps_off(got[None], Truth(np.array([exact]), np.array([terms])))
+    by_value = ulps_off(got[None], Truth(np.array([exact]), np.array([exact])))
     return {
         "exact": exact,
         "got": float(got.item()),

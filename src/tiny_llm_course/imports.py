@@ -31,14 +31,14 @@ def course_files_behind(
             found.add(path)
             wanted += [
                 one
-                for one in _imported(path)
+                for one in imported_files(path)
                 if any(one.is_relative_to(folder) for folder in within)
             ]
     return sorted(found)
 
 
 @functools.cache
-def _imported(path: Path) -> tuple[Path, ...]:
+def imported_files(path: Path) -> tuple[Path, ...]:
     """Return the files of the course that a file imports itself."""
     try:
         tree = ast.parse(path.read_bytes())

@@ -41,6 +41,11 @@ class Checkout:
         return self.root / "src" / "extensions_ref"
 
     @property
+    def shared_kernels(self) -> Path:
+        """The C++ that every solution is compiled with, given to all."""
+        return self.root / "src" / "extensions_shared"
+
+    @property
     def tests(self) -> Path:
         """What grades a solution."""
         return self.root / "tests"
@@ -87,6 +92,7 @@ STARTER = here().starter
 REFERENCE = here().reference
 KERNELS = here().kernels
 REFERENCE_KERNELS = here().reference_kernels
+SHARED_KERNELS = here().shared_kernels
 TESTS = here().tests
 BOOK = here().book
 CHAPTERS = here().chapters

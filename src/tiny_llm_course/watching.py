@@ -7,8 +7,7 @@ from pathlib import Path
 import watchfiles
 
 from tiny_llm_course.editing.cpp_code import CppCode, meaning
-from tiny_llm_course.editing.lookup import FOLDER
-from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.extension.sources import KERNELS, sources_of
 from tiny_llm_course.syllabus import Task, tasks
 
 Texts = dict[str, str]
@@ -33,7 +32,7 @@ def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
     kernels = sources_of(folder)
     for _ in watchfiles.watch(
         folder,
-        *([kernels / FOLDER] if kernels else []),
+        *([kernels / KERNELS] if kernels else []),
         debounce=50,
         step=20,
         rust_timeout=LOOK_EVERY_MS,
@@ -48,7 +47,7 @@ def read_texts(folder: Path) -> Texts:
     """Read the files of a solution."""
     kernels = sources_of(folder)
     in_python = {path.stem: path for path in sorted(folder.glob("*.py"))}
-    in_cpp = sorted((kernels / FOLDER).glob("*.h")) if kernels else []
+    in_cpp = sorted((kernels / KERNELS).glob("*.h")) if kernels else []
     files = in_python | {path.name: path for path in in_cpp}
     return {
         name: path.read_text(encoding="utf-8", errors="replace")
@@ -72,7 +71,7 @@ def changed_tasks(before: Texts, after: Texts) -> list[Task]:
 def _changed_kernels(file: str, before: str, after: str) -> set[str]:
     """Return the kernels of one file that differ, all of them if something else does.
 
-    What changes in a file that is given may change every kernel.
+    What changes in a file of helpers may change every kernel.
     """
     known = {kernel for task in tasks() for kernel in task.kernels}
     own = {kernel for kernel in known if kernel.startswith(f"{file}:")}

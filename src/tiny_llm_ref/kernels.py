@@ -1,7 +1,8 @@
 """The kernels in C++ of this solution, as functions of arrays.
 
 They run on the CPU. `pdm run build-ext` compiles those of src/extensions into a module
-that stands beside this file, `pdm run build-ext-ref` those of src/extensions_ref.
+that stands beside this file, `pdm run build-ext-ref` those of src/extensions_ref. What
+stands between kernels and MLX is in src/extensions_shared, for both.
 
 The environment variable TINY_LLM_KERNELS decides who uses them: with "auto", the
 default, the model does where MLX computes on a CPU and the module is built. With "none"

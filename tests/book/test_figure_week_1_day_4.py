@@ -141,7 +141,7 @@ def _in_float16(x: np.float16, channels: int, eps: float) -> tuple[float, float,
 
 
 def _off(norm: float, x: np.float16, eps: float) -> float:
-    """Count how many units of float16 a norm is away from the exact one."""
+    """Count how many ULPs of float16 a norm is away from the exact one."""
     exact = float(x) / np.sqrt(float(x) ** 2 + eps)
     return abs(norm - exact) / (2**-10 * exact)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.places import REFERENCE_KERNELS
+from tiny_llm_course.places import SHARED_KERNELS
 
 CHAPTER = "week-2-day-7-fused-kernels"
 NAME = "exponential"
@@ -110,7 +110,7 @@ def test_it_computes_what_the_kernel_does(figure: OpenFigure, tmp_path: Path) ->
     """With all terms, and each product rounded. The last bit is the same, too."""
     source, program = tmp_path / "run.cpp", tmp_path / "run"
     source.write_text(PROGRAM, encoding="utf-8")
-    options = ["-std=c++20", "-O1", "-ffp-contract=off", f"-I{REFERENCE_KERNELS}"]
+    options = ["-std=c++20", "-O1", "-ffp-contract=off", f"-I{SHARED_KERNELS}"]
     command = [str(COMPILER), *options, str(source), "-o", str(program)]
     subprocess.run(command, check=True)
     places = [*np.arange(-4, 4, 0.125).tolist(), *WIDE]

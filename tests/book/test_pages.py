@@ -10,12 +10,13 @@ from playwright.sync_api import expect
 from tests.book.conftest import OpenPage
 
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.places import KERNELS, ROOT, STARTER, TESTS
+from tiny_llm_course.places import KERNELS, ROOT, SHARED_KERNELS, STARTER, TESTS
 
 CHAPTERS = [path.stem for path in chapters()]
 SHOWN = (
     *STARTER.glob("[!_]*.py"),
     *(KERNELS / "kernels").glob("*.h"),
+    *(SHARED_KERNELS / "kernels").glob("*.h"),
     *TESTS.glob("test_*.py"),
 )
 SOURCES = sorted(

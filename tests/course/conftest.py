@@ -144,6 +144,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     shutil.copytree(REFERENCE, made.reference, ignore=python)
     kernels, build = here().reference_kernels, shutil.ignore_patterns("build")
     shutil.copytree(kernels, made.reference_kernels, ignore=build)
+    shutil.copytree(here().shared_kernels, made.shared_kernels)
     for change in changes(made):
         change.path.parent.mkdir(parents=True, exist_ok=True)
         change.path.write_text(change.text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -9,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from tiny_llm_course.checks import tree
 
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = ("tiny_llm", "tiny_llm_ref")
@@ -128,6 +131,31 @@ def test_a_grading_test_imports_the_oracle_and_grading(file: str) -> None:
     names = {name for name in imported(file) if package(name) not in OF_THE_TESTS}
 
     assert {name for name in names if not name.startswith(course)} == set()
+
+
+def test_contributing_draws_the_tree_as_it_is() -> None:
+    """`python -m tiny_llm_course.checks.tree` brings it up to date."""
+    page = tree.PAGE.read_text(encoding="utf-8")
+
+    assert tree.drawn(page) == page
+
+
+def test_the_picture_leaves_out_what_other_arrows_imply() -> None:
+    uses = {"a": {"b", "c"}, "b": {"c"}, "c": set[str]()}
+
+    assert tree.needed(uses) == {"a": {"b"}, "b": {"c"}, "c": set()}
+
+
+def test_each_walk_in_contributing_has_eight_stations_that_exist() -> None:
+    """A walk is a numbered list, and each station begins with a file."""
+    page = tree.PAGE.read_text(encoding="utf-8")
+    walks = re.findall(r"(?:^\d\. `.*\n(?: {3}.*\n)*)+", page, flags=re.MULTILINE)
+
+    assert len(walks) == 3
+    for walk in walks:
+        stations = re.findall(r"^\d\. `([^`]+)`", walk, flags=re.MULTILINE)
+        assert len(stations) == len(set(stations)) <= 8
+        assert [one for one in stations if not (ROOT / one).exists()] == []
 
 
 def test_there_are_files_to_look_at() -> None:

@@ -31,6 +31,8 @@ cmake_minimum_required(VERSION 3.25)
 project(small LANGUAGES CXX)
 add_library(_kernels MODULE bindings.cpp)
 target_compile_options(_kernels PRIVATE -Wall)
+target_include_directories(
+  _kernels PRIVATE "${{CMAKE_CURRENT_SOURCE_DIR}}" "${{KERNELS_FOLDER}}")
 set_target_properties(_kernels PROPERTIES
   PREFIX "" SUFFIX "{suffix}" LIBRARY_OUTPUT_DIRECTORY "${{MODULE_FOLDER}}")
 """
@@ -40,12 +42,13 @@ set_target_properties(_kernels PROPERTIES
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return the root of a checkout with kernels that are quick to compile."""
-    folder = tmp_path / "src" / "extensions"
-    (folder / "kernels").mkdir(parents=True)
+    shared = tmp_path / "src" / "extensions_shared"
+    shared.mkdir(parents=True)
+    (tmp_path / "src" / "extensions" / "kernels").mkdir(parents=True)
     (tmp_path / "src" / "tiny_llm").mkdir()
     text = CMAKE.format(suffix=sysconfig.get_config_var("EXT_SUFFIX"))
-    (folder / "CMakeLists.txt").write_text(text)
-    (folder / "bindings.cpp").write_text('#include "kernels/one.h"\n')
+    (shared / "CMakeLists.txt").write_text(text)
+    (shared / "bindings.cpp").write_text('#include "kernels/one.h"\n')
     write(tmp_path, "int one() { return 1; }")
     return tmp_path
 
@@ -66,7 +69,7 @@ def _without_trial(
 ) -> None:
     """Load no module, for these are none of Python, and find none from before."""
     monkeypatch.setattr(building, "TRIAL", "")
-    monkeypatch.setattr(shelf, "CACHE", tmp_path / "modules")
+    monkeypatch.setattr(compiled_cache, "CACHE", tmp_path / "modules")
     monkeypatch.setenv("TINY_LLM_HOME", str(checkout))
 
 
@@ -99,12 +102,41 @@ def test_a_module_is_compiled_once_and_again_after_a_change(
 
 
 @needs_compiler
+@pytest.mark.parametrize("folder", ["extensions", "extensions_shared"])
+def test_a_change_is_seen_wherever_it_is(
+    checkout: Path, solution: Path, folder: str
+) -> None:
+    """Both in what is the solution's and in what it shares with others."""
+    build(solution)
+    (checkout / "src" / folder / "kernels").mkdir(exist_ok=True)
+    (checkout / "src" / folder / "kernels" / "new.h").write_text("int changed();\n")
+
+    assert not is_current(solution)
+
+
+@needs_compiler
+def test_what_is_shared_is_not_taken_from_a_solution(
+    checkout: Path, solution: Path
+) -> None:
+    """One that was written when all files were the learner's is still compiled."""
+    src = checkout / "src"
+    (src / "extensions_shared" / "kernels").mkdir()
+    (src / "extensions_shared" / "kernels" / "given.h").write_text("int given();\n")
+    write(checkout, '#include "kernels/given.h"\nint one() { return given(); }')
+    for name in ("kernels/given.h", "bindings.cpp", "CMakeLists.txt"):
+        (src / "extensions" / name).write_text("from an older version")
+
+    assert build(solution).problem == ""
+
+
+@needs_compiler
 def test_what_was_compiled_in_one_checkout_is_not_compiled_in_another(
     checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(checkout / "src" / "tiny_llm")
     other = tmp_path / "other"
-    shutil.copytree(checkout / "src" / "extensions", other / "src" / "extensions")
+    for name in ("extensions", "extensions_shared"):
+        shutil.copytree(checkout / "src" / name, other / "src" / name)
     (other / "src" / "tiny_llm").mkdir()
     monkeypatch.delattr(building, "_compile")
 
@@ -119,7 +151,7 @@ def test_what_was_compiled_in_one_checkout_is_not_compiled_in_another(
 def test_modules_that_nobody_took_for_longest_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "NUM_KEPT", 2)
+    monkeypatch.setattr(compiled_cache, "NUM_KEPT", 2)
     module = tmp_path / "module"
     module.write_text("compiled")
     for age, key in enumerate(("first", "second")):
@@ -267,13 +299,13 @@ def test_a_solution_without_kernels_is_told(tmp_path: Path) -> None:
 
 
 def test_what_a_build_has_made_is_no_source(checkout: Path) -> None:
-    folder = checkout / "src" / "extensions"
+    folder = checkout / "src" / "extensions_shared"
     (folder / "build").mkdir()
     (folder / "build" / "made.cpp").touch()
 
     names = [path.name for path in sources(folder)]
 
-    assert names == ["CMakeLists.txt", "bindings.cpp", "one.h"]
+    assert names == ["CMakeLists.txt", "bindings.cpp"]
 
 
 SAID = """\

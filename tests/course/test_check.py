@@ -145,11 +145,12 @@ def test_what_nobody_sees_the_reading_of_depends_on_everything(
     assert num_runs(f"import subprocess, sys; {code}") == 2
 
 
+@pytest.mark.parametrize("sources", ["extensions_ref", "extensions_shared"])
 def test_a_compiled_kernel_stands_for_its_sources(
-    root: Path, num_runs: Callable[..., int]
+    root: Path, num_runs: Callable[..., int], sources: str
 ) -> None:
     """The module itself is no source: it is compiled anew where it is missing."""
-    kernel = root / "src" / "extensions_ref" / "kernels" / "norm.h"
+    kernel = root / "src" / sources / "kernels" / "norm.h"
     kernel.parent.mkdir(parents=True)
     kernel.write_text("")
     code = "open('src/tiny_llm_ref/_kernels.so')"

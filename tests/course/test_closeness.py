@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.grading.judgement.closeness import (
-    ALLOWED_UNITS,
+    ALLOWED_ULPS,
     Truth,
     epsilon,
     is_close,
-    units_off,
+    ulps_off,
 )
 from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal, weight
 from tiny_llm_course.oracle import attention, basics, layer_norm
@@ -37,7 +37,7 @@ def test_units_grow_with_the_scale(dtype: mx.Dtype, size: float) -> None:
         dtype
     )
 
-    off = units_off(got, truth(size, size, size))
+    off = ulps_off(got, truth(size, size, size))
 
     np.testing.assert_allclose(off, [0, 1, 4], rtol=1e-2)
 
@@ -45,21 +45,21 @@ def test_units_grow_with_the_scale(dtype: mx.Dtype, size: float) -> None:
 def test_units_are_those_of_the_largest_terms_where_these_cancel() -> None:
     got = mx.array([0.0])
 
-    off = units_off(got, truth(2.0**-21, scale=2.0))
+    off = ulps_off(got, truth(2.0**-21, scale=2.0))
 
     np.testing.assert_allclose(off, [2.0])
 
 
 @each_dtype
-@pytest.mark.parametrize(("units", "is_right"), [(1, True), (4, True), (5, False)])
+@pytest.mark.parametrize(("ulps", "is_right"), [(1, True), (4, True), (5, False)])
 def test_a_few_units_are_allowed_and_no_more(
-    dtype: mx.Dtype, units: int, *, is_right: bool
+    dtype: mx.Dtype, ulps: int, *, is_right: bool
 ) -> None:
     """One step of the dtype is one unit at 1."""
-    got = mx.array([1 + units * epsilon(dtype)]).astype(dtype)
+    got = mx.array([1 + ulps * epsilon(dtype)]).astype(dtype)
 
     assert is_close(got, truth(1.0)) == is_right
-    assert ALLOWED_UNITS == 4
+    assert ALLOWED_ULPS == 4
 
 
 @each_dtype
@@ -68,7 +68,7 @@ def test_one_wrong_entry_of_many_is_wrong(dtype: mx.Dtype) -> None:
     got[37] = 1 + 8 * epsilon(dtype)
 
     assert not is_close(got, truth(*[1.0] * 100))
-    assert np.flatnonzero(units_off(got, truth(*[1.0] * 100))).tolist() == [37]
+    assert np.flatnonzero(ulps_off(got, truth(*[1.0] * 100))).tolist() == [37]
 
 
 @each_dtype
@@ -92,7 +92,7 @@ def test_infinity_and_nan_are_right_only_where_they_are_expected(
     got = mx.array([value]).astype(dtype)
 
     assert is_close(got, truth(expected, scale=1.0)) == is_right
-    assert units_off(got, truth(expected, scale=1.0))[0] == (0 if is_right else np.inf)
+    assert ulps_off(got, truth(expected, scale=1.0))[0] == (0 if is_right else np.inf)
 
 
 @each_dtype

@@ -6,7 +6,7 @@ import pytest
 
 from tiny_llm_course.editing import editing
 from tiny_llm_course.editing.cpp_code import CppCode, meaning
-from tiny_llm_course.editing.starter import generate_kernels, is_all_private, stubbed
+from tiny_llm_course.editing.starter import generate_kernels, stubbed
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import here
 
@@ -207,7 +207,8 @@ def test_a_mistake_in_one_function_hides_no_other(missing: str) -> None:
 
 
 def test_every_file_of_the_course_can_be_read() -> None:
-    texts = [path.read_text() for path in sources(here().reference_kernels)]
+    folders = here().reference_kernels, here().shared_kernels
+    texts = [path.read_text() for one in folders for path in sources(one)]
     parsed = [CppCode.parse(text) for text in texts if "cmake" not in text]
 
     assert sum(len(one.functions) for one in parsed) > 20
@@ -318,28 +319,3 @@ def test_the_kernels_in_the_tree_are_the_generated_ones() -> None:
     }
 
     assert committed == generate_kernels(here().reference_kernels)
-
-
-GUARDED = """
-#pragma once
-#if defined(X)
-namespace a {
-namespace detail {
-int f();
-}  // namespace detail
-}  // namespace a
-#endif
-"""
-
-
-@pytest.mark.parametrize("code", [GUARDED, "namespace a::detail {\nint f();\n}"])
-def test_a_file_of_nothing_but_helpers_is_an_answer(code: str) -> None:
-    assert is_all_private(code)
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["", "#pragma once\n", "namespace a {\nint g();\n}", f"{GUARDED}\nint g();"],
-)
-def test_a_file_with_anything_else_is_given(code: str) -> None:
-    assert not is_all_private(code)

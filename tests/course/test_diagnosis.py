@@ -61,7 +61,7 @@ def test_mistake_that_does_the_same_is_named() -> None:
 
 
 def test_mistake_that_looks_alike_by_chance_is_not_named() -> None:
-    """1 and 1.02 are 2.6 units of bfloat16 apart, and 20 of float16."""
+    """1 and 1.02 are 2.6 ULPs of bfloat16 apart, and 20 of float16."""
     outcomes = _outcomes(Activations(silu=_plus(1.02)), _trials("basics.silu"))
 
     assert explain(outcomes, [_silu_plus(1)]) == []

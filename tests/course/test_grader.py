@@ -102,10 +102,10 @@ def test_a_text_that_is_not_returned_is_told(with_files: Callable[..., Grader]) 
 @pytest.mark.parametrize(
     ("wrong", "shown"),
     [
-        ("[2**-19, 2**-18]", "got 4.000004\n  32 units"),
-        ("[0.5, 1]", "got 5\n  8.39e+06 units"),
-        ("[1, mx.inf]", "got inf\n  inf units"),
-        ("[1, mx.nan]", "got nan\n  inf units"),
+        ("[2**-19, 2**-18]", "got 4.000004\n  32 ULPs"),
+        ("[0.5, 1]", "got 5\n  8.39e+06 ULPs"),
+        ("[1, mx.inf]", "got inf\n  inf ULPs"),
+        ("[1, mx.nan]", "got nan\n  inf ULPs"),
     ],
 )
 def test_a_wrong_number_is_shown_at_the_worst_entry(

@@ -200,19 +200,22 @@ def test_a_method_that_does_nothing_is_not_started(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "returned"),
     [
-        "import abc\nclass RMSNorm(abc.ABC): pass",
-        "class RMSNorm:\n  eps = 0\n  def __init__(self): pass",
-        "def RMSNorm(): return 0",
-        "def RMSNorm(): x = None",
-        "def helper(): pass\ndef RMSNorm(): return helper()",
+        ("import abc\nclass RMSNorm(abc.ABC): pass", "RMSNorm"),
+        ("class RMSNorm:\n  eps = 0\n  def __init__(self): pass", "RMSNorm"),
+        ("def RMSNorm(): return 0", "int"),
+        ("def RMSNorm(): x = None", "NoneType"),
+        ("def helper(): pass\ndef RMSNorm(): return helper()", "NoneType"),
     ],
 )
-def test_what_is_short_may_be_an_attempt(tmp_path: Path, text: str) -> None:
-    solution = loaded(tmp_path / "theirs", layer_norm=text)
+def test_what_is_short_may_be_an_attempt(
+    tmp_path: Path, text: str, returned: str
+) -> None:
+    """A stub would raise that the task is not started."""
+    attempt = loaded(tmp_path / "theirs", layer_norm=text).get("layer_norm.RMSNorm")
 
-    solution.get("layer_norm.RMSNorm")()
+    assert type(attempt()).__name__ == returned
 
 
 def test_lines_are_counted_as_they_are_written(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ WRONG_IN_MANY_WAYS = """
   if (x[0] == 6) const_cast<float*>(x)[9] = 1;
   if (x[0] == 7) throw std::runtime_error("thrown");
   if (x[0] == 8) y[rows.first] = y[rows.first] + x[w.num_columns];
+  if (x[0] == 9) y[w.num_rows] += 1;
+  if (x[0] == 10) y[w.num_rows] = x[w.num_columns] * 2;
+  if (x[0] == 11) y[w.num_rows] = x[w.num_columns];
 """
 """It writes where it is told to by the first number, and never handles no rows."""
 
@@ -83,8 +86,13 @@ WRITES = {
     "before the beginning on",
     5: "rows 2 to 5 to be written, as it was told, got a write to row 0",
     6: "x to be read only, got a write to its number 9",
+    **dict.fromkeys(
+        (9, 10, 11),
+        "nothing to be written beside the 8 numbers of y, got a write up to 1 number "
+        "past the end",
+    ),
 }
-"""What is said of a kernel that writes where it should not."""
+"""What is said of a kernel that writes where it should not, also NaN over NaN."""
 
 
 LIMIT_S = 3
@@ -241,7 +249,7 @@ def test_without_a_compiler_kernels_count_as_not_started(
         "from tiny_llm_course.extension import building, preparing;"
         "from tiny_llm_course.syllabus import *;"
         "building.find_compiler = lambda: None;"
-        "building.shelf.take = lambda *_: False;"
+        "building.compiled_cache.take = lambda *_: False;"
         "task = Task(Address(2, 3, 3), '', '', (), kernels=('matvec.h:f',));"
         f"preparing.prepare([Day(2, 3, '', '', (task,))], {str(folder)!r})"
     )

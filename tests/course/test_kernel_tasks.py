@@ -78,16 +78,15 @@ def file(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Path:
     return checkout.kernels / "kernels" / "sums.h"
 
 
-def test_a_private_file_that_given_code_includes_is_given(
-    file: Path, checkout: Checkout
+@pytest.mark.parametrize("text", ["int given();\n", '#include "kernels/answer.h"\n'])
+def test_a_file_with_nothing_to_write_is_an_answer(
+    file: Path, checkout: Checkout, text: str
 ) -> None:
-    folder = checkout.reference_kernels / "kernels"
-    (folder / "given.h").write_text('#include "kernels/answer.h"\n')
+    """What is given to all stands among what is shared, whatever includes it."""
+    (checkout.reference_kernels / "kernels" / "other.h").write_text(text)
 
-    names = {change.path.name for change in changes(checkout)}
-
-    assert names == {"given.h", "answer.h", "sums.h"}
-    assert '#include "kernels/answer.h"' not in file.read_text()
+    assert changes(checkout) == []
+    assert not file.with_name("other.h").exists()
 
 
 Run = Callable[[str], Ran]
@@ -225,13 +224,13 @@ def test_update_brings_what_is_new_and_keeps_what_was_written(
     new = REFERENCE.replace("/// Multiply.", "/// Multiply two.")
     end = "}  // namespace tiny_llm\n"
     reference.write_text(new.replace(end, f"inline int one() {{ return 1; }}\n\n{end}"))
-    (file.parent / "numbers.h").unlink()
+    (file.parent / "int8.h").unlink()
 
     ran = pdm_run("update")
 
     text = file.read_text()
     assert ran.exit_code == 0
-    assert "src/extensions/kernels/numbers.h  new file\n" in ran.stdout
+    assert "src/extensions/kernels/int8.h  new file\n" in ran.stdout
     assert f"{PLACE}:{LINES['multiply']}  multiply: the stub is a new one" in ran.stdout
     assert f"{PLACE}:23  one is new" in ran.stdout
     assert OWN in text
@@ -241,17 +240,33 @@ def test_update_brings_what_is_new_and_keeps_what_was_written(
     )
 
 
-def test_update_leaves_a_given_file_alone_that_differs(
-    file: Path, pdm_run: Run
+def test_update_takes_out_what_is_shared_now_and_keeps_it_as_a_copy(
+    file: Path, checkout: Checkout, pdm_run: Run
 ) -> None:
-    given = file.with_name("numbers.h")
-    given.write_text(f"{given.read_text()}int mine;\n")
+    """Earlier versions of the course gave these files to each learner."""
+    own = file.with_name("own.h")
+    own.write_text("int own();\n")
+    for name in ("kernels/numbers.h", "glue/op.cpp"):
+        given = checkout.kernels / name
+        given.parent.mkdir(exist_ok=True)
+        given.write_text(f"int mine;  // in {name}\n")
 
     ran = pdm_run("update")
 
-    assert ran.stdout == (
-        "src/extensions/kernels/numbers.h  differs from what the course gives now; "
-        "it stays as it is\n"
+    now = "stands in src/extensions_shared now; yours is among the copies\n"
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith(
+        f"src/extensions/glue/op.cpp  {now}src/extensions/kernels/numbers.h  {now}"
+    )
+    assert "copies/" in ran.stdout
+    assert {path.name: path.read_text() for path in checkout.copies.glob("*/*")} == {
+        "numbers.h": "int mine;  // in kernels/numbers.h\n",
+        "op.cpp": "int mine;  // in glue/op.cpp\n",
+    }
+    assert [path.name for path in checkout.kernels.iterdir()] == ["kernels"]
+    assert own.exists()
+    assert (
+        pdm_run("update").stdout == "src/tiny_llm and src/extensions are up to date.\n"
     )
 
 
@@ -282,6 +297,17 @@ def test_a_verdict_depends_on_the_code_behind_a_kernel(
     assert differs == [changes_sums, changes_products]
     changed = changed_tasks(*texts)
     assert [task in changed for task in TASKS] == differs
+
+
+def test_what_a_kernel_includes_is_behind_it(file: Path, checkout: Checkout) -> None:
+    include = '#include "kernels/numbers.h"\n'
+    file.write_text(file.read_text().replace("#include", f"{include}#include", 1))
+    before = fingerprints.of_verdict(checkout, PRODUCTS)
+
+    with (checkout.shared_kernels / "kernels" / "numbers.h").open("a") as given:
+        given.write("int more;\n")
+
+    assert fingerprints.of_verdict(checkout, PRODUCTS) != before
 
 
 def test_what_a_kernel_calls_is_behind_it(file: Path, checkout: Checkout) -> None:

@@ -15,10 +15,11 @@ import pytest
 
 from tiny_llm_course.extension.programs import COMPILER, Program
 from tiny_llm_course.extension.sanitizing import OPTIONS, SANITIZERS
+from tiny_llm_course.extension.sources import include_path
+from tiny_llm_course.places import REFERENCE_KERNELS
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "tests" / "course" / "kernels"
-HEADERS = (ROOT / "src" / "extensions_ref", FOLDER)
+FOLDER = Path(__file__).with_name("kernels")
+HEADERS = (*include_path(REFERENCE_KERNELS), FOLDER)
 
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
 

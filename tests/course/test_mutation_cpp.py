@@ -6,7 +6,8 @@ import pytest
 
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.mutation import kernels
-from tiny_llm_course.mutation.cpp import SUPPORT, Header
+from tiny_llm_course.mutation.cpp import Header
+from tiny_llm_course.mutation.cpp_places import SUPPORT
 from tiny_llm_course.syllabus import select_days
 
 KERNEL = """/// Adds up some numbers.

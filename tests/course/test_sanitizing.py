@@ -44,9 +44,6 @@ def solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a solution with one kernel, and stand in for the program that calls it."""
     kernels = tmp_path / "extensions" / "kernels"
     kernels.mkdir(parents=True)
-    (kernels.parent / "CMakeLists.txt").touch()
-    todo = sanitizing.TESTS.parent / "src" / "extensions" / "kernels" / "todo.h"
-    (kernels / "todo.h").write_text(todo.read_text())
     (tmp_path / "programs").mkdir()
     (tmp_path / "programs" / "fused.cpp").write_text(PROGRAM)
     monkeypatch.setattr(sanitizing, "FOLDER", tmp_path / "programs")

@@ -114,7 +114,7 @@ def attention_by(
 def test_what_lifts_an_attention_to_float32_is_named(
     attention: Callable[..., Array], name: str
 ) -> None:
-    """The scores are those of float16, some 900 units of float32 off."""
+    """The scores are those of float16, some 900 ULPs of float32 off."""
     solution = Solution(REFERENCE, "lifted")
     attempt: Any = Returning(EXACT)
     attempt.get = lambda symbol: (

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import checkpoint, head_dim
-from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, epsilon
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, epsilon
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple as attention
 from tiny_llm_ref.basics import linear
 
@@ -47,7 +47,7 @@ def numbers() -> Mapping[str, Any]:
             mx.array([1.0, 2.0]), mx.array([[1.0, 0.0], [0.0, 1.0], [3.0, -1.0]])
         ).tolist(),
         "judge": {
-            "allowed": ALLOWED_UNITS,
+            "allowed": ALLOWED_ULPS,
             "float32": round(math.log2(epsilon(mx.float32))),
             "float16": round(math.log2(epsilon(mx.float16))),
             "bfloat16": round(math.log2(epsilon(mx.bfloat16))),

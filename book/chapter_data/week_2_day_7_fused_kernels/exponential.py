@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiny_llm_course.places import REFERENCE_KERNELS
+from tiny_llm_course.places import SHARED_KERNELS
 
-HEADER = REFERENCE_KERNELS / "kernels" / "exponential.h"
+HEADER = SHARED_KERNELS / "kernels" / "exponential.h"
 
 Numbers = NDArray[np.floating[Any]]
 

@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/exponential.h"
 #include "kernels/float_tiles.h"
 #include "kernels/heads.h"

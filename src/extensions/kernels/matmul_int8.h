@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/buffer.h"
 #include "kernels/int8.h"
 #include "kernels/numbers.h"

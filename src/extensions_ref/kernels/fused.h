@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/exponential.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/wide.h"

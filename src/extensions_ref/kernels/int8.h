@@ -34,6 +34,7 @@
 #include <cstring>
 #include <vector>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/instructions.h"
 
 namespace tiny_llm {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 

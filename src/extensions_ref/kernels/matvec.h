@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 

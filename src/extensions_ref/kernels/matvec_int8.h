@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
+// What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/instructions.h"
 #include "kernels/int8.h"
 #include "kernels/matvec_avx2.h"

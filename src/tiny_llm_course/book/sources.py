@@ -22,7 +22,14 @@ from sphinx.util.docutils import SphinxRole
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing import starter
 from tiny_llm_course.editing.cpp_code import CppCode, CppDefinition
-from tiny_llm_course.places import KERNELS, REFERENCE, REFERENCE_KERNELS, STARTER, TESTS
+from tiny_llm_course.places import (
+    KERNELS,
+    REFERENCE,
+    REFERENCE_KERNELS,
+    SHARED_KERNELS,
+    STARTER,
+    TESTS,
+)
 from tiny_llm_course.syllabus import Task, file_of, is_kernel, name_of, tasks, weeks
 
 _log = logging.getLogger(__name__)
@@ -45,7 +52,10 @@ def pages() -> dict[str, str]:
         | {
             f"src/{KERNELS.name}/{name}": text
             for name, text in starter.generate_kernels(REFERENCE_KERNELS).items()
-            if name.startswith("kernels/")
+        }
+        | {
+            f"src/{SHARED_KERNELS.name}/kernels/{path.name}": path.read_text("utf-8")
+            for path in (SHARED_KERNELS / "kernels").glob("*.h")
         }
         | {
             f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")

@@ -41,6 +41,7 @@ from tiny_llm_course.places import (
     REFERENCE,
     REFERENCE_KERNELS,
     ROOT,
+    SHARED_KERNELS,
     TESTS,
     Checkout,
 )
@@ -169,6 +170,7 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     without_build = shutil.ignore_patterns(BUILD)
     kernels = REFERENCE_KERNELS, checkout.reference_kernels
     shutil.copytree(*kernels, ignore=without_build)
+    shutil.copytree(SHARED_KERNELS, checkout.shared_kernels)
     shutil.copy(ROOT / "pyproject.toml", root)
     checkout.tests.mkdir()
     for path in TESTS.glob("test_week_*.py"):

@@ -18,13 +18,17 @@ PAGES = "book/build/site"
 READ_WHOLE = (
     "src/extensions/",
     "src/extensions_ref/",
+    "src/extensions_shared/",
     "src/tiny_llm_course/checkpoint/embedded/",
     "tests/course/kernels/",
 )
 """Who opens one file here may have a compiler or a library read the others."""
 
 BUILT_FROM = {"src/tiny_llm": "extensions", "src/tiny_llm_ref": "extensions_ref"}
-"""Where the kernels are that a compiled module in a folder is made from."""
+"""Where the kernels are that a compiled module in a folder is made from.
+
+Besides, it is made from what all modules share.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,19 +83,19 @@ def _leave_out(folders: list[str]) -> None:
 
 def depended_on(noted: Iterable[str]) -> set[str]:
     """Return what a process depends on that has read what `tracing` noted."""
-    return {_behind(line) for line in noted if line}
+    return {source for line in noted if line for source in _behind(line)}
 
 
-def _behind(name: str) -> str:
-    """Return the source of what was read."""
+def _behind(name: str) -> set[str]:
+    """Return the source of what was read, or the sources."""
     folder, _, file = name.rpartition("/")
     if folder.endswith("__pycache__") and file:
         module, _, _ = file.partition(".")
-        return f"{folder.removesuffix('__pycache__')}{module}.py"
+        return {f"{folder.removesuffix('__pycache__')}{module}.py"}
     if file.startswith("_kernels.") and folder in BUILT_FROM:
-        return f"src/{BUILT_FROM[folder]}/{ALL}"
+        return {f"src/{one}/{ALL}" for one in (BUILT_FROM[folder], "extensions_shared")}
     whole = next(filter(name.startswith, READ_WHOLE), None)
-    return f"{whole}{ALL}" if whole else name
+    return {f"{whole}{ALL}" if whole else name}
 
 
 def digest_of(path: Path) -> str:

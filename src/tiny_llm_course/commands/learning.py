@@ -9,8 +9,9 @@ import click
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.editing.lookup import FOLDER, link_to
+from tiny_llm_course.editing.lookup import link_to
 from tiny_llm_course.editing.saving import sweep
+from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.grading.report.standing import DONE, TaskReport
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress
@@ -88,7 +89,7 @@ def echo_copies(folder: Path | None) -> None:
 def _sweep() -> None:
     """Remove what commands that were killed have left half written."""
     checkout = here()
-    sweep(checkout.root, checkout.starter, checkout.kernels / FOLDER)
+    sweep(checkout.root, checkout.starter, checkout.kernels / KERNELS)
 
 
 def _report_damage(copy: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from tiny_llm_course.grading.report.showing import print_numbers
 from tiny_llm_course.grading.report.standing import DONE, TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
-from tiny_llm_course.syllabus import select_days, select_tasks
+from tiny_llm_course.syllabus import Day, select_days, select_tasks
 
 VIEWS_OF_PYTEST = {
     *("-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"),
@@ -36,6 +36,9 @@ VIEWS_OF_PYTEST = {
 
 SHOW = "--show"
 """An option of ours, which people also type behind the lone `--`."""
+
+Command = Callable[..., int]
+"""What a command of click is made of."""
 
 EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
@@ -50,32 +53,37 @@ class GradingCommand(CourseCommand):
         return super().parse_args(ctx, args)
 
 
+def _options(default: str) -> list[Callable[[Command], Command]]:
+    """Return what may be typed for a command that grades `default`."""
+    return [
+        click.option("--week", type=int, help="Only this week."),
+        click.option("--day", type=int, help="Only this day of the week."),
+        click.option("--task", type=int, help="Only this task of the day."),
+        click.option(
+            "--solution",
+            default=default,
+            show_default=True,
+            metavar="PACKAGE_OR_FOLDER",
+            help="What to grade.",
+        ),
+        click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail."),
+        click.option(
+            "--json", "json_file", type=Path, help="Write the points here, too."
+        ),
+        click.option("--junitxml", type=Path, help="The same, as JUnit's XML."),
+        click.option(
+            "--sanitize",
+            is_flag=True,
+            help="Then run the kernels in C++ by themselves, where it is seen what "
+            "they read or write beside an array, and whether threads meet.",
+        ),
+        click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
+    ]
+
+
 def _command(name: str, default: str) -> click.Command:
     """Make the command that grades `default` unless told otherwise."""
 
-    @click.command(
-        name, cls=GradingCommand, context_settings={"ignore_unknown_options": True}
-    )
-    @click.option("--week", type=int, help="Only this week.")
-    @click.option("--day", type=int, help="Only this day of the week.")
-    @click.option("--task", type=int, help="Only this task of the day.")
-    @click.option(
-        "--solution",
-        default=default,
-        show_default=True,
-        metavar="PACKAGE_OR_FOLDER",
-        help="What to grade.",
-    )
-    @click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail.")
-    @click.option("--json", "json_file", type=Path, help="Write the points here, too.")
-    @click.option("--junitxml", type=Path, help="The same, as JUnit's XML.")
-    @click.option(
-        "--sanitize",
-        is_flag=True,
-        help="Then run the kernels in C++ by themselves, where it is seen what they "
-        "read or write beside an array, and whether threads meet.",
-    )
-    @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
     def command(  # noqa: PLR0913 - one for each option
         week: int | None,
         day: int | None,
@@ -94,34 +102,55 @@ def _command(name: str, default: str) -> click.Command:
         """
         select_tasks(week, day, task)  # complains if there is none
         show |= SHOW in pytest_args
-        pytest_args = tuple(one for one in pytest_args if one != SHOW)
         days = select_days(week, day)
-        arguments = with_task(task, pytest_args)
+        arguments = with_task(task, [one for one in pytest_args if one != SHOW])
         if sanitize and not any(task.kernels for one in days for task in one.tasks):
             raise CourseError(say("sanitizing.no_kernels"))
         if VIEWS_OF_PYTEST & set(arguments):
-            prepare(days, solution)
-            load_solution(solution)
-            arguments = session.pytest_arguments(days, solution, arguments)
-            return subprocess.call([sys.executable, "-m", "pytest", *arguments])
-        tasks = [task for one in days for task in one.tasks]
-        graded = progress.before(here(), tasks)
-        reports = assess(days, solution, arguments)
-        shown = with_skipped(reports) if solution == STARTER.name else reports
-        print_report(Console(highlight=False, soft_wrap=True), days, shown)
-        if show:
-            print_numbers(reports, solution)
-        saving: list[Callable[[], object]] = []
-        if solution == STARTER.name:
-            saving.append(partial(remember, reports, graded, arguments))
-        for kind, path in exported.items():
-            if path:
-                saving.append(partial(EXPORTS[kind], path, solution, shown))
-        do_all(saving)
+            return _as_pytest_shows_it(days, solution, arguments)
+        reports = _graded(days, solution, arguments, exported, show=show)
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
-    return command
+    for option in reversed(_options(default)):
+        command = option(command)
+    settings = {"ignore_unknown_options": True}
+    return click.command(name, cls=GradingCommand, context_settings=settings)(command)
+
+
+def _as_pytest_shows_it(
+    days: Sequence[Day], solution: str, arguments: Sequence[str]
+) -> int:
+    """Run the tests with the output of pytest itself, and return its exit code."""
+    prepare(days, solution)
+    load_solution(solution)
+    arguments = session.pytest_arguments(days, solution, arguments)
+    return subprocess.call([sys.executable, "-m", "pytest", *arguments])
+
+
+def _graded(
+    days: Sequence[Day],
+    solution: str,
+    arguments: Sequence[str],
+    exported: Mapping[str, Path | None],
+    *,
+    show: bool,
+) -> Sequence[TaskReport]:
+    """Grade, print the report, and save what has been asked for: in this order."""
+    graded = progress.before(here(), [task for one in days for task in one.tasks])
+    reports = assess(days, solution, arguments)
+    shown = with_skipped(reports) if solution == STARTER.name else reports
+    print_report(Console(highlight=False, soft_wrap=True), days, shown)
+    if show:
+        print_numbers(reports, solution)
+    saving: list[Callable[[], object]] = []
+    if solution == STARTER.name:
+        saving.append(partial(remember, reports, graded, arguments))
+    for kind, path in exported.items():
+        if path:
+            saving.append(partial(EXPORTS[kind], path, solution, shown))
+    do_all(saving)
+    return reports
 
 
 def look_at_kernels(

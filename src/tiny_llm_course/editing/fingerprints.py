@@ -126,11 +126,11 @@ def _without(path: Path, names: Collection[str]) -> str:
 
 
 def _included(checkout: Checkout, path: Path) -> Iterator[Path]:
-    """Yield the files of the kernels that a file includes."""
+    """Yield the files of the kernels that a file includes, those that are given too."""
     for one in cpp_code.includes(as_far_as_readable(path)):
-        file = checkout.kernels / one[0].partition('"')[2].rstrip('" \r')
-        if file.is_file():
-            yield file
+        name = one[0].partition('"')[2].rstrip('" \r')
+        places = (checkout.shared_kernels / name, checkout.kernels / name)
+        yield from [file for file in places if file.is_file()][:1]
 
 
 def _concerns(statement: PythonDefinition, name: str) -> bool:

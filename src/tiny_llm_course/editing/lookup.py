@@ -8,11 +8,9 @@ from tiny_llm_course.editing.code import Code, Definition
 from tiny_llm_course.editing.cpp_code import CppCode, names_in
 from tiny_llm_course.editing.python_code import PythonCode
 from tiny_llm_course.errors import CourseError, nearest
+from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, tasks_of
-
-FOLDER = "kernels"
-"""The folder of what a learner writes in C++, among the sources."""
 
 
 def language(path: Path) -> type[Code[Definition]]:
@@ -48,7 +46,7 @@ def path_in(folder: Path, part: str) -> Path:
         part: As in `Task.parts`.
     """
     if is_kernel(part):
-        return folder / FOLDER / part.partition(":")[0]
+        return folder / KERNELS / part.partition(":")[0]
     return folder / f"{part.partition('.')[0]}.py"
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tiny_llm_course.editing import starter
 from tiny_llm_course.editing.code import Code, Definition
-from tiny_llm_course.editing.cpp_code import meaning
 from tiny_llm_course.editing.editing import put, without_leftovers
 from tiny_llm_course.editing.lookup import (
     by_file,
@@ -19,12 +18,14 @@ from tiny_llm_course.editing.lookup import (
     text_of,
 )
 from tiny_llm_course.editing.saving import Change
+from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel
 
 NEW = "new"
 RENEWED = "renewed"
 KEPT = "kept"
+GIVEN = "given"
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,14 @@ class FileUpdate:
 
     Attributes:
         path: The file.
-        text: What it is going to hold.
-        news: NEW, RENEWED or KEPT, and the name that this is said of, which is empty
-            for a whole file.
+        text: What it is going to hold. None if it goes.
+        news: NEW, RENEWED, KEPT or GIVEN, and the name that this is said of, which is
+            empty for a whole file.
         problem: One line that says why the file is left alone.
     """
 
     path: Path
-    text: str = ""
+    text: str | None = ""
     news: tuple[tuple[str, str], ...] = ()
     problem: str = ""
 
@@ -64,7 +65,14 @@ def plan_skip(checkout: Checkout, parts: Iterable[str]) -> list[Change]:
 
 
 def plan_update(checkout: Checkout) -> Iterator[FileUpdate]:
-    """Bring new files, new names, and the new stubs of what is not started yet."""
+    """Bring new files, new names, and the new stubs of what is not started yet.
+
+    What the course has for all takes no room among the learner's files any more.
+    """
+    for shared in sources(checkout.shared_kernels):
+        path = checkout.kernels / shared.relative_to(checkout.shared_kernels)
+        if path.exists():
+            yield FileUpdate(path, None, ((GIVEN, ""),))
     for path, stub in starter.files(checkout).items():
         if not path.exists():
             yield FileUpdate(path, stub, ((NEW, ""),))
@@ -104,14 +112,8 @@ def _plan(
 
 
 def _update(path: Path, text: str, stub: str) -> FileUpdate:
-    """Bring what is new in the stub into one file.
-
-    A file in C++ in which nothing is to be written is given as a whole.
-    """
+    """Bring what is new in the stub into one file."""
     parse, graded = language(path).parse, graded_names(path)
-    if path.suffix != ".py" and not graded:
-        is_same = meaning(text) == meaning(stub)
-        return FileUpdate(path, text, () if is_same else ((KEPT, ""),))
     code, giver, news = parse(text), parse(stub), list[tuple[str, str]]()
     given = (one.names for one in giver.definitions if not one.is_import)
     for name in dict.fromkeys(name for names in given for name in names):

@@ -16,33 +16,43 @@ class Change:
 
     Attributes:
         path: The file.
-        text: All of its new text.
+        text: All of its new text. None if it goes.
     """
 
     path: Path
-    text: str
+    text: str | None
 
 
 def write(pending: Sequence[Change], copies: Path) -> Path | None:
-    """Write files, and first copy what they replace.
+    """Write files, or remove them, and first copy what was there.
 
     Args:
         pending: What to write.
         copies: Where to keep the copies, in a folder named after the time.
 
     Returns:
-        The folder with the copies, or None if no file was replaced.
+        The folder with the copies, or None if no file was there.
     """
     replaced = [change.path for change in pending if change.path.exists()]
     kept = keep(replaced, copies) if replaced else None
     for num_written, change in enumerate(pending):
         try:
-            write_whole(change.path, change.text)
+            _carry_out(change)
         except OSError:
             if kept and num_written == 0:
                 shutil.rmtree(kept, ignore_errors=True)
             raise
     return kept
+
+
+def _carry_out(change: Change) -> None:
+    """Write a file, or remove it, and its folder if that is empty then."""
+    if change.text is not None:
+        return write_whole(change.path, change.text)
+    change.path.unlink()
+    with contextlib.suppress(OSError):
+        change.path.parent.rmdir()
+    return None
 
 
 def keep(paths: Sequence[Path], copies: Path) -> Path:

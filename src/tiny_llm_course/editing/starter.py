@@ -6,8 +6,8 @@ body. Names that begin with an underscore belong to the answer and disappear, un
 the code that is given uses them.
 
 The kernels in `extensions` are made in the same way. There, what is in a namespace
-`detail` belongs to the answer, in a file that has one, and a file that has nothing else
-belongs to it as a whole.
+`detail` belongs to the answer, in a file that has one, and a file of which the syllabus
+lists nothing belongs to it as a whole.
 """
 
 import ast
@@ -15,20 +15,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tiny_llm_course.editing.cpp_code import (
-    TODO_INCLUDE,
-    CppCode,
-    directives,
-    meaning,
-    without,
-)
+from tiny_llm_course.editing.cpp_code import TODO_INCLUDE, CppCode
 from tiny_llm_course.editing.python_code import (
     PythonCode,
     PythonDefinition,
     first_line,
 )
 from tiny_llm_course.editing.saving import Change
-from tiny_llm_course.extension.sources import sources
+from tiny_llm_course.extension.sources import KERNELS, sources
 from tiny_llm_course.idle import Function
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, name_of, tasks
@@ -71,26 +65,10 @@ def generate_kernels(reference: Path) -> dict[str, str]:
 
 
 def answer_files(reference: Path) -> frozenset[str]:
-    """Return the files of the kernels that are all answer, by path in their folder.
-
-    What a file includes that is given is given, too.
-    """
-    texts = {
-        path.relative_to(reference).as_posix(): path.read_text(encoding="utf-8")
-        for path in sources(reference)
-    }
-    found = {
-        name
-        for name, text in texts.items()
-        if name.endswith(".h") and is_all_private(text)
-    }
-    graded = {f"kernels/{kernel.partition(':')[0]}" for kernel in _kernels()}
-    while True:
-        given = [text for name, text in texts.items() if name not in graded | found]
-        needed = {name for name in found if any(f'"{name}"' in text for text in given)}
-        if not needed:
-            return frozenset(found)
-        found -= needed
+    """Return the files of the kernels that are all answer, by path in their folder."""
+    names = (path.relative_to(reference).as_posix() for path in sources(reference))
+    asked_for = {f"{KERNELS}/{kernel.partition(':')[0]}" for kernel in _kernels()}
+    return frozenset(names) - asked_for
 
 
 def _kernels() -> Iterator[str]:
@@ -163,16 +141,6 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
     nothing = r"^#if[^\n]*\n\s*(#else[^\n]*\n\s*)?#endif[^\n]*\n\n?"
     code = code.parse(re.sub(nothing, "", code.text, flags=re.MULTILINE))
     return code.with_import(TODO_INCLUDE).text
-
-
-def is_all_private(text: str) -> bool:
-    """Tell whether a file in C++ has private helpers and nothing else."""
-    private = CppCode.parse(text).private
-    code = without(text, private)
-    for one in reversed(list(directives(code))):
-        code = code[: one.start()] + code[one.end() :]
-    rest = re.sub(r"namespace [\w: ]*\{ \}", "", meaning(code))
-    return bool(private) and not rest.strip()
 
 
 def stub(source: str, file: str) -> str:

@@ -24,7 +24,12 @@ from tiny_llm_course.doctor.finding import how_to_install, program
 from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import compiled_cache, output
-from tiny_llm_course.extension.sources import BUILD, sources, sources_of
+from tiny_llm_course.extension.sources import (
+    BUILD,
+    include_path,
+    sources,
+    sources_of,
+)
 from tiny_llm_course.places import here
 
 MODULE = "_kernels"
@@ -136,8 +141,9 @@ def _fingerprint(folder: Path) -> str:
         metadata.version(name) for name in ("mlx", "nanobind") if _is_here(name)
     ]
     parts = [platform.python_version(), platform.machine(), *versions]
-    for path in sources(folder):
-        parts += [path.relative_to(folder).as_posix(), path.read_bytes().hex()]
+    for root in include_path(folder):
+        for path in sources(root):
+            parts += [path.relative_to(root).as_posix(), path.read_bytes().hex()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -146,10 +152,12 @@ def _compile(folder: Path, solution: Path, tell: Tell) -> Built:
     tools = _Tools.find()
     fingerprint = _fingerprint(folder)
     is_ours = folder.name.endswith("_ref")
+    shared, _ = include_path(folder)
     configure = [
-        *(tools.cmake, "-S", str(folder), "-B", str(folder / BUILD), *tools.generator),
+        *(tools.cmake, "-S", str(shared), "-B", str(folder / BUILD), *tools.generator),
         f"-DCMAKE_CXX_COMPILER={tools.compiler}",
         f"-DPython_EXECUTABLE={sys.executable}",
+        f"-DKERNELS_FOLDER={folder}",
         f"-DMODULE_FOLDER={solution}",
         "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_COMPILE_WARNING_AS_ERROR={'ON' if is_ours else 'OFF'}",

@@ -17,7 +17,7 @@ from tiny_llm_course.doctor.finding import how_to_install
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.building import NUM_JOBS
 from tiny_llm_course.extension.programs import COMPILER, Program
-from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.extension.sources import include_path, sources_of
 from tiny_llm_course.places import TESTS
 
 FOLDER = TESTS / "course" / "kernels"
@@ -86,7 +86,8 @@ def complaints(kernels: Iterable[str], solution: Path) -> list[str]:
 def _program(stem: str, kind: str, folder: Path) -> Program:
     """Return the program for some kernels. Of a learner's, results are not judged."""
     options = (*OPTIONS, *SANITIZERS[kind], "-w", "-DTINY_LLM_LOOKS_ON")
-    return Program(FOLDER / f"{stem}.cpp", (folder, FOLDER), f"yours_{kind}", options)
+    headers = (*include_path(folder), FOLDER)
+    return Program(FOLDER / f"{stem}.cpp", headers, f"yours_{kind}", options)
 
 
 def _said(program: Program) -> str:

@@ -1,13 +1,22 @@
-"""The files in C++ that belong to a solution."""
+"""The files in C++ that a module of kernels is compiled from.
+
+A solution has its kernels, in `kernels/*.h`. All else is shared by all solutions: the
+project for CMake, the glue between kernels and MLX, and the headers that are given.
+"""
 
 from pathlib import Path
+
+from tiny_llm_course.places import here
+
+KERNELS = "kernels"
+"""The folder of the headers, among the sources."""
 
 BUILD = "build"
 """The folder among the sources that CMake works in, and git ignores."""
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return all files of some kernels, without what a build has made of them."""
+    """Return all files in C++ in a folder, without what a build has made of them."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -25,5 +34,16 @@ def sources_of(solution: Path) -> Path | None:
     """
     suffix = "_ref" if solution.name.endswith("_ref") else ""
     inside, beside = solution / "extensions", solution.parent / f"extensions{suffix}"
-    found = (one for one in (inside, beside) if (one / "CMakeLists.txt").exists())
+    found = (one for one in (inside, beside) if (one / KERNELS).is_dir())
     return next(found, None)
+
+
+def include_path(folder: Path) -> tuple[Path, Path]:
+    """Return the folders in which the includes of some kernels are looked up.
+
+    What is shared comes first: a file of that name in the solution is not read.
+
+    Args:
+        folder: What `sources_of` returns.
+    """
+    return here().shared_kernels, folder

@@ -13,22 +13,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension.building import build
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.extension.sanitizing import FOLDER as PROGRAMS
-from tiny_llm_course.extension.sources import sources_of
+from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation.cpp import SUPPORT, Header
+from tiny_llm_course.mutation.cpp import Header
+from tiny_llm_course.mutation.cpp_places import SUPPORT
 from tiny_llm_course.mutation.kernel_worker import NOT_SEEN
 from tiny_llm_course.mutation.outcomes import Tried
 from tiny_llm_course.mutation.proof import MutantScore, score
-from tiny_llm_course.places import REFERENCE, ROOT
+from tiny_llm_course.places import (
+    REFERENCE,
+    REFERENCE_KERNELS,
+    ROOT,
+    SHARED_KERNELS,
+    Checkout,
+)
 from tiny_llm_course.syllabus import Day
 
 EQUIVALENT = Path(__file__).with_name("equivalent_cpp.toml")
 WORKER = "tiny_llm_course.mutation.kernel_worker"
-SCRATCH = ROOT / ".cache" / "mutants"
+SCRATCH = Checkout(ROOT / ".cache" / "mutants")
+BUILD = "from tiny_llm_course.commands.build_ext import command; command()"
 HEADERS = {
     4: ("matvec.h", "int8.h", "matvec_int8.h", "matvec_avx512.h"),
     5: ("matmul.h", "matmul_int8.h", "matmul_packing.h", "matmul_tiles.h"),
@@ -126,23 +133,32 @@ def solution(days: Sequence[Day]) -> tuple[Path, dict[str, Header]]:
         Its folder, and the headers with mutants by name.
     """
     headers = headers_of(days)
-    folder = SCRATCH / "solution"
     shutil.copytree(
         REFERENCE,
-        folder,
+        SCRATCH.starter,
         ignore=shutil.ignore_patterns("_kernels*", "__pycache__"),
         dirs_exist_ok=True,
     )
-    kernels = folder / "extensions"
-    _write(kernels, headers)
-    while offsets := _complaints(kernels, headers):
+    _write(headers)
+    while offsets := _complaints(headers):
         for name, places in offsets.items():
             headers[name].drop(places)
-        _write(kernels, headers)
-    built = build(folder)
-    if built.problem:
-        raise CourseError(f"the mutants do not compile: {built.problem[:2000]}")
-    return folder, headers
+        _write(headers)
+    _build()
+    return SCRATCH.starter, headers
+
+
+def _build() -> None:
+    """Compile the mutants, in a process whose checkout is the one that has them."""
+    ran = subprocess.run(
+        [sys.executable, "-c", BUILD],
+        env=os.environ | {"TINY_LLM_HOME": str(SCRATCH.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ran.returncode:
+        raise CourseError(f"the mutants do not compile: {ran.stderr[:2000]}")
 
 
 def headers_of(days: Sequence[Day]) -> dict[str, Header]:
@@ -155,42 +171,50 @@ def headers_of(days: Sequence[Day]) -> dict[str, Header]:
     names = [name for day in days for name in HEADERS.get(day.number, ())]
     headers, number = dict[str, Header](), 1
     for name in names:
-        text = (_sources() / "kernels" / name).read_text(encoding="utf-8")
+        text = (REFERENCE_KERNELS / "kernels" / name).read_text(encoding="utf-8")
         headers[name] = Header(name, text, answers.get(name, set()), number)
         number += len(headers[name].mutants)
     return headers
 
 
-def _sources() -> Path:
-    """Return the folder with the kernels of the reference."""
-    found = sources_of(REFERENCE)
-    assert found is not None
-    return found
+def _write(headers: dict[str, Header]) -> None:
+    """Write the sources anew where they differ, with the headers changed."""
+    own = _texts(REFERENCE_KERNELS)
+    own |= {f"kernels/{name}": one.text() for name, one in headers.items()}
+    own["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")
+    numbers = (each.number for one in headers.values() for each in one.mutants)
+    shared = _without_layer(_texts(SHARED_KERNELS))
+    shared["glue/mutants.cpp"] = STORE.format(size=max(numbers) + 1)
+    _write_where_it_differs(SCRATCH.kernels, own)
+    _write_where_it_differs(SCRATCH.shared_kernels, shared)
 
 
-def _write(folder: Path, headers: dict[str, Header]) -> None:
-    """Write the sources anew where they differ, with the headers changed.
-
-    The kernels of a whole layer are left out: it is not written by learners. They are
-    compiled with less optimisation, as most of the time goes into that.
-    """
-    texts = {
-        path.relative_to(_sources()).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(_sources().rglob("*"))
-        if path.suffix in {".h", ".cpp", ".txt"} and "build" not in path.parts
+def _texts(folder: Path) -> dict[str, str]:
+    """Read all sources in a folder, by their path in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sources(folder)
     }
+
+
+def _without_layer(texts: dict[str, str]) -> dict[str, str]:
+    """Leave out the kernels of a whole layer, which are not written by learners.
+
+    The others are compiled with less optimisation, as most of the time goes into that.
+    """
     for name in ("glue/layer.cpp", "glue/layer.h", "kernels/layer.h"):
         del texts[name]
-    numbers = (each.number for one in headers.values() for each in one.mutants)
-    texts |= {f"kernels/{name}": one.text() for name, one in headers.items()}
-    texts["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")
-    texts["glue/mutants.cpp"] = STORE.format(size=max(numbers) + 1)
     of_layer = r"^.*(layer\.h|bind_layer|glue/layer\.cpp).*\n"
     bindings, lists = texts["bindings.cpp"], texts["CMakeLists.txt"]
     texts["bindings.cpp"] = re.sub(of_layer, "", bindings, flags=re.MULTILINE)
     lists = lists.replace("glue/layer.cpp glue/matmul.cpp", "glue/matmul.cpp")
     options = "-O1 -w -ffp-contract=fast"
     texts["CMakeLists.txt"] = re.sub(r"-O3(.|\n)*?-Wshadow", options, lists)
+    return texts
+
+
+def _write_where_it_differs(folder: Path, texts: dict[str, str]) -> None:
+    """Write files, but those that have their text already: they are not compiled."""
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -198,11 +222,13 @@ def _write(folder: Path, headers: dict[str, Header]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _complaints(folder: Path, headers: dict[str, Header]) -> dict[str, list[int]]:
+def _complaints(headers: dict[str, Header]) -> dict[str, list[int]]:
     """Return where in which header the compiler finds what makes no program."""
     found: dict[str, list[int]] = {}
     for program in ("matvec", "matmul", "attention", "fused"):
-        options = ["-std=c++20", "-fsyntax-only", "-w", f"-I{folder}", f"-I{PROGRAMS}"]
+        folders = (SCRATCH.shared_kernels, SCRATCH.kernels, PROGRAMS)
+        includes = [f"-I{folder}" for folder in folders]
+        options = ["-std=c++20", "-fsyntax-only", "-w", *includes]
         ran = subprocess.run(
             [str(COMPILER), *options, str(PROGRAMS / f"{program}.cpp")],
             capture_output=True,

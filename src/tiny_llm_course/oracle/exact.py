@@ -61,6 +61,6 @@ def summing(num_terms: int, dtype: mx.Dtype) -> float:
     """Return the error of a float32 sum of like terms, relative to one rounding.
 
     A sum taken one term after the other errs like a random walk. MLX on CPU does it so:
-    the mean of 4864 squares was seen 23 units off.
+    the mean of 4864 squares was seen 23 ULPs off.
     """
     return math.sqrt(num_terms) * float32_share(dtype)

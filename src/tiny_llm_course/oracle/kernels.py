@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, Truth, epsilon
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
 from tiny_llm_course.oracle.quantize import matmul
 from tiny_llm_course.oracle.stored import Stored, dequantised
@@ -31,8 +31,8 @@ def rounded_matmul(x: mx.array, w: Stored, bias: mx.array | None = None) -> Trut
     steps = _steps(exact(x), w.group_size)
     allowed = as_numpy(0.5 * steps @ torch.maximum(*parts).mT)
     # A little more for the largest entry, which floats divide by 127.
-    units = 1.001 * allowed / (ALLOWED_UNITS * epsilon(x.dtype))
-    return Truth(right.value, right.scale + units)
+    ulps = 1.001 * allowed / (ALLOWED_ULPS * epsilon(x.dtype))
+    return Truth(right.value, right.scale + ulps)
 
 
 def _steps(x: torch.Tensor, group_size: int) -> torch.Tensor:

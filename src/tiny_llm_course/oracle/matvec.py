@@ -3,7 +3,7 @@
 import mlx.core as mx
 import torch
 
-from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, Truth, epsilon
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, Truth, epsilon
 from tiny_llm_course.oracle.exact import as_numpy, exact
 from tiny_llm_course.oracle.quantize import matmul
 from tiny_llm_course.oracle.stored import Stored, dequantised
@@ -39,8 +39,8 @@ def within_rounding(x: mx.array, w: Stored) -> Truth:
     _, steps = _groups(x, w.group_size)
     variances = (steps.square() / 12).repeat_interleave(w.group_size, dim=-1).flatten()
     deviation = as_numpy((weights.square() @ variances).sqrt())
-    unit = ALLOWED_UNITS * epsilon(x.dtype)
-    return Truth(exactly.value, exactly.scale + FAR_ENOUGH / unit * deviation)
+    allowed = ALLOWED_ULPS * epsilon(x.dtype)
+    return Truth(exactly.value, exactly.scale + FAR_ENOUGH / allowed * deviation)
 
 
 def _groups(x: mx.array, group_size: int) -> tuple[torch.Tensor, torch.Tensor]:

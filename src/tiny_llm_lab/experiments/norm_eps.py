@@ -11,7 +11,7 @@ import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
-from tiny_llm_course.grading.judgement.closeness import ALLOWED_UNITS, units_off
+from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, ulps_off
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.records import Row
@@ -59,11 +59,11 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     for method, output in outputs.items():
         wide = np.array(output.astype(mx.float32))
         with np.errstate(invalid="ignore"):
-            units = units_off(output, rms_norm(x, gain, eps)).max()
+            ulps = ulps_off(output, rms_norm(x, gain, eps)).max()
         yield {
             "method": method,
             "outcome": _outcome(wide),
-            "largest_error_units": round(float(units), 2),
+            "largest_error_units": round(float(ulps), 2),
             "root_mean_square": round(float(np.sqrt(np.mean(wide**2))), 6),
         }
 
@@ -102,7 +102,7 @@ def _what_is_right(rows: Sequence[Row]) -> Row:
         float(row["size"])
         for row in rows
         if row["outcome"] == "finite"
-        and float(row["largest_error_units"]) <= ALLOWED_UNITS
+        and float(row["largest_error_units"]) <= ALLOWED_ULPS
     ]
     others = {str(row["outcome"]) for row in rows} - {"finite"}
     return {
@@ -129,14 +129,14 @@ def draw(rows: Sequence[Row]) -> Figure:
             )
             axes.loglog(
                 [size for size, _ in points],
-                [units for _, units in points],
+                [ulps for _, ulps in points],
                 ("-" if method == INSIDE else ":") + "osd^"[number],
                 color=f"C{number}",
                 markersize=3.5,
                 label=f"eps {EPS[number]:g}, {method}",
             )
-        axes.axhline(ALLOWED_UNITS, color="C4", linewidth=0.8)
-        axes.set(title=dtype, ylabel="largest error, units")
+        axes.axhline(ALLOWED_ULPS, color="C4", linewidth=0.8)
+        axes.set(title=dtype, ylabel="largest error, ULPs")
     panels[-1].set_xlabel("size of the channels")
     figure.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2

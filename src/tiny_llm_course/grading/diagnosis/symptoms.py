@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.closeness import (
-    ALLOWED_UNITS,
+    ALLOWED_ULPS,
     Truth,
     is_close,
-    units_off,
+    ulps_off,
 )
 
 Values = NDArray[np.float64]
@@ -149,7 +149,7 @@ def _patterns(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:
     if not values.any():
         yield say("symptoms.all_zero")
     yield from _related(got, values, truth)
-    yield from _places(units_off(got, truth) > ALLOWED_UNITS)
+    yield from _places(ulps_off(got, truth) > ALLOWED_ULPS)
 
 
 def _related(got: mx.array, values: Values, truth: Truth) -> Iterator[str]:

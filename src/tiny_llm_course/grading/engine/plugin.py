@@ -3,7 +3,7 @@
 import os
 
 # On NVIDIA GPUs MLX multiplies float32 matrices in TF32, which has the precision of
-# float16. A grader that counts float32 units switches that off, before MLX starts.
+# float16. A grader that counts ULPs of float32 switches that off, before MLX starts.
 os.environ.setdefault("MLX_ENABLE_TF32", "0")
 
 # What is graded before there are kernels must not depend on whether they are built.

@@ -7,12 +7,12 @@ import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-ALLOWED_UNITS = 4.0
-"""How many units of precision a correct computation may be off.
+ALLOWED_ULPS = 4.0
+"""How many ULPs, units in the last place, a correct computation may be off.
 
-Each rounding to the output dtype costs half a unit of the scale at most. A correct
-solution rounds a few times on the way (a product, a sum, a gain), and four units leave
-room for every order of operations that we know.
+They are counted at the scale of the computation. Each rounding to the output dtype
+costs half of one at most. A correct solution rounds a few times on the way (a product,
+a sum, a gain), and four leave room for every order of operations that we know.
 """
 
 _MACHINE_EPSILON = {mx.float32: 2.0**-23, mx.float16: 2.0**-10, mx.bfloat16: 2.0**-7}
@@ -54,7 +54,7 @@ def wide(x: mx.array) -> NDArray[Any]:
 def judged_as(truth: Truth, asked: mx.Dtype, got: mx.Dtype) -> Truth:
     """Return the truth for an output of a wrong dtype, as imprecise as the right one.
 
-    Whoever computes in half precision and hands out float32 is some 900 units of
+    What is computed in half precision and returned in float32 is some 900 ULPs of
     float32 off, and none of what was asked for.
 
     Args:
@@ -64,8 +64,8 @@ def judged_as(truth: Truth, asked: mx.Dtype, got: mx.Dtype) -> Truth:
     """
     if not epsilon(got) or epsilon(got) >= epsilon(asked):
         return truth
-    unit = epsilon(asked) * truth.scale + _SMALLEST[asked]
-    return Truth(truth.value, unit / epsilon(got))
+    ulp = epsilon(asked) * truth.scale + _SMALLEST[asked]
+    return Truth(truth.value, ulp / epsilon(got))
 
 
 def copied(value: NDArray[np.float64]) -> Truth:
@@ -73,7 +73,7 @@ def copied(value: NDArray[np.float64]) -> Truth:
     return Truth(value, np.zeros_like(value))
 
 
-def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
+def ulps_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
     """Measure how far each entry of `got` is from the truth.
 
         |got - value| / (epsilon of the dtype of got * scale)
@@ -85,15 +85,15 @@ def units_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
         truth: What it should be.
     """
     output = wide(got.astype(mx.float32))
-    unit = epsilon(got.dtype) * truth.scale + _SMALLEST.get(got.dtype, 0.0)
+    ulp = epsilon(got.dtype) * truth.scale + _SMALLEST.get(got.dtype, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(output - truth.value) / unit
+        off = np.abs(output - truth.value) / ulp
     same = (output == truth.value) | (np.isnan(output) & np.isnan(truth.value))
     return np.where(same, 0.0, np.where(np.isfinite(off), off, np.inf))
 
 
 def is_close(got: mx.array, truth: Truth) -> bool:
-    """Decide whether `got` is right: shape, and every entry within `ALLOWED_UNITS`."""
+    """Decide whether `got` is right: shape, and every entry within `ALLOWED_ULPS`."""
     return got.shape == truth.value.shape and bool(
-        np.all(units_off(got, truth) <= ALLOWED_UNITS)
+        np.all(ulps_off(got, truth) <= ALLOWED_ULPS)
     )

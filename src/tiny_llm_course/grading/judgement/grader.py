@@ -17,11 +17,11 @@ from tiny_llm_course.extension.building import problem_of
 from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.grading.judgement.call import Call, dtype_name, show
 from tiny_llm_course.grading.judgement.closeness import (
-    ALLOWED_UNITS,
+    ALLOWED_ULPS,
     Truth,
     is_close,
     judged_as,
-    units_off,
+    ulps_off,
 )
 from tiny_llm_course.grading.judgement.errors import evidence_of
 from tiny_llm_course.grading.judgement.underway import Underway
@@ -248,7 +248,7 @@ def _identical(a: mx.array, b: mx.array) -> bool:
 
 def _far_off(call: Call, got: mx.array, truth: Truth) -> str:
     """Show expected and got at the entry that is furthest off, and by how much."""
-    off = units_off(got, truth)
+    off = ulps_off(got, truth)
     worst = np.unravel_index(int(np.argmax(off)), off.shape)
     expected, value = told_apart(
         truth.value[worst], np.array(got.astype(mx.float32))[worst]
@@ -259,10 +259,10 @@ def _far_off(call: Call, got: mx.array, truth: Truth) -> str:
         place=list(map(int, worst)),
         expected=expected,
         got=value,
-        units=off[worst],
+        ulps=off[worst],
         dtype=dtype_name(got.dtype),
-        allowed=ALLOWED_UNITS,
-        num_wrong=int(np.sum(off > ALLOWED_UNITS)),
+        allowed=ALLOWED_ULPS,
+        num_wrong=int(np.sum(off > ALLOWED_ULPS)),
         num_entries=off.size,
     )
 

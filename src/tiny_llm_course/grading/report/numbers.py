@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call, show
-from tiny_llm_course.grading.judgement.closeness import units_off, wide
+from tiny_llm_course.grading.judgement.closeness import ulps_off, wide
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, VerdictError
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
@@ -95,7 +95,7 @@ def _worst(evidence: ArrayEvidence) -> Iterator[str]:
     got, truth = evidence.got, evidence.truth
     if got.shape != truth.value.shape or got.size <= WHOLE:
         return
-    off = units_off(got, truth)
+    off = ulps_off(got, truth)
     *rows, place = map(int, np.unravel_index(int(np.argmax(off)), off.shape))
     near = (*rows, slice(max(0, place - AROUND), place + AROUND + 1))
     yield say("report.worst", place=[*rows, place])

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,13 +20,15 @@ bool are_watched();
 
 /// An array whose memory has a zone before it and one behind it.
 ///
-/// The zones are NaN, and so is the array until somebody fills it.
+/// The zones are NaN, of a kind that no kernel can compute, and so it shows if one writes
+/// there; the array is NaN, too, until somebody fills it.
 class Zoned {
  public:
-  /// Make room for an array.
+  /// Make room for an array that is to be written.
   Zoned(std::string name, const mlx::core::Shape& shape, mlx::core::Dtype dtype);
 
-  /// Copy an evaluated array, with its strides. Between its entries there is NaN.
+  /// Copy an evaluated array, to be read, with its strides. Between its entries there is
+  /// NaN.
   Zoned(std::string name, const mlx::core::array& x);
 
   const mlx::core::array& array() const { return array_; }
@@ -37,7 +40,9 @@ class Zoned {
   void expect_unchanged(const std::string& where) const;
 
  private:
-  Zoned(std::string name, mlx::core::array array, mlx::core::Strides strides);
+  Zoned(
+      std::string name, mlx::core::array array, mlx::core::Strides strides,
+      std::uint16_t beside);
 
   std::string name_;
   mlx::core::array array_;

@@ -1,5 +1,6 @@
 #include "glue/watched.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -18,8 +19,26 @@ namespace {
 /// Longer than any row of the tests: what misses an end misses it by a row at most.
 constexpr std::size_t zone_bytes = 1 << 15;
 
-/// NaN in float16 and bfloat16, and twice in a row also in float32.
-constexpr std::uint16_t filler = 0x7fc0;
+/// What an array holds until it is filled: NaN in float16 and bfloat16, and twice in a
+/// row also in float32.
+constexpr std::uint16_t quiet = 0x7fc0;
+
+enum class Role { input, output };
+
+/// What a zone holds: a signalling NaN. Arithmetic makes a quiet one of it, so no number
+/// that is computed, from whatever is read, is the same again. Nor is one that is copied
+/// from beside an input: an output has other bits there.
+std::uint16_t signalling(mx::Dtype dtype, Role role) {
+  if (dtype == mx::float16) return role == Role::input ? 0x7d15 : 0x7d2a;
+  return role == Role::input ? 0x7f95 : 0x7faa;
+}
+
+/// Write a pattern over and over.
+void fill(std::byte* from, std::size_t num_bytes, std::uint16_t pattern) {
+  for (std::size_t i = 0; i < num_bytes; i += sizeof(pattern)) {
+    std::memcpy(from + i, &pattern, std::min(sizeof(pattern), num_bytes - i));
+  }
+}
 
 /// The strides of an array that lies in order.
 mx::Strides strides_in_order(const mx::Shape& shape) {
@@ -73,11 +92,12 @@ bool are_watched() {
   return chosen != nullptr && std::string_view(chosen) == "1";
 }
 
-Zoned::Zoned(std::string name, mx::array array, mx::Strides strides)
+Zoned::Zoned(
+    std::string name, mx::array array, mx::Strides strides, std::uint16_t beside)
     : name_(std::move(name)),
       array_(std::move(array)),
       num_bytes_(extent_of(array_.shape(), strides) * array_.itemsize()) {
-  const std::size_t size = (num_bytes_ + 1) / 2 * 2 + 2 * zone_bytes;
+  const std::size_t size = num_bytes_ + 2 * zone_bytes;
   const mx::array::Flags flags{.contiguous = false, .row_contiguous = false,
                                .col_contiguous = false};
   array_.set_data(
@@ -85,19 +105,20 @@ Zoned::Zoned(std::string name, mx::array array, mx::Strides strides)
       flags, zone_bytes);
   array_.set_status(mx::array::Status::available);
   memory_ = array_.data<std::byte>() - zone_bytes;
-  for (std::size_t i = 0; i < size; i += sizeof(filler)) {
-    std::memcpy(memory_ + i, &filler, sizeof(filler));
-  }
+  fill(memory_, size, beside);
+  fill(memory_ + zone_bytes, num_bytes_, quiet);
   handed_over_.assign(memory_, memory_ + size);
 }
 
 Zoned::Zoned(std::string name, const mx::Shape& shape, mx::Dtype dtype)
     : Zoned(
           std::move(name), mx::array(shape, dtype, nullptr, {}),
-          strides_in_order(shape)) {}
+          strides_in_order(shape), signalling(dtype, Role::output)) {}
 
 Zoned::Zoned(std::string name, const mx::array& x)
-    : Zoned(std::move(name), mx::array(x.shape(), x.dtype(), nullptr, {}), x.strides()) {
+    : Zoned(
+          std::move(name), mx::array(x.shape(), x.dtype(), nullptr, {}), x.strides(),
+          signalling(x.dtype(), Role::input)) {
   if (x.size() == 0) return;
   copy_in_place(x, x.data<std::byte>(), memory_ + zone_bytes, 0);
   std::copy_n(memory_ + zone_bytes, num_bytes_, handed_over_.begin() + zone_bytes);
