@@ -6,7 +6,7 @@ from pathlib import Path
 
 import watchfiles
 
-from tiny_llm_course.editing.cpp import CppSource, meaning
+from tiny_llm_course.editing.cpp_code import CppCode, meaning
 from tiny_llm_course.extension.sources import KERNELS, sources_of
 from tiny_llm_course.syllabus import Task, tasks
 
@@ -91,14 +91,13 @@ def _functions(text: str) -> dict[str, str] | None:
     None if it is not C++.
     """
     try:
-        source = CppSource.parse(text)
+        source = CppCode.parse(text)
     except SyntaxError:
         return None
     found = {"": meaning(text)}
     for one in source.functions:
-        code = meaning(source.text_of(one))
-        found[one.name] = found.get(one.name, "") + code
-        found[""] = found[""].replace(code, "")
+        found[one.name] = found.get(one.name, "") + one.meaning
+        found[""] = found[""].replace(one.meaning, "")
     return found
 
 

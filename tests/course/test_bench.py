@@ -5,6 +5,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ from tiny_llm_lab.bench.whole_run import Plan, planned
 MACHINE = Machine(44e9, 208e9, best_read_bytes_per_s=48e9)
 DENSE = Stored("float32", "float32")
 FOUR_BITS = Stored("4-bit, float32", "float32", bits=4)
+
+
+@pytest.mark.parametrize(
+    "module", sorted({one.module for one in (*KINDS, ATTENTION, engines.MACHINE)})
+)
+def test_what_a_worker_is_to_time_is_where_it_looks(module: str) -> None:
+    """It is imported by its name, in a process of its own."""
+    assert find_spec(f"{worker.__package__}.{module}")
 
 
 class FakeEngine:

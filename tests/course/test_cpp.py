@@ -4,14 +4,9 @@ import re
 
 import pytest
 
-from tiny_llm_course.editing.cpp import CppSource, is_stub, meaning
-from tiny_llm_course.editing.cpp_editing import (
-    emptied,
-    put,
-    stubbed,
-    without_leftovers,
-)
-from tiny_llm_course.editing.starter import generate_kernels
+from tiny_llm_course.editing import editing
+from tiny_llm_course.editing.cpp_code import CppCode, meaning
+from tiny_llm_course.editing.starter import generate_kernels, stubbed
 from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import here
 
@@ -101,6 +96,15 @@ OWN = STUB.replace(
 """The file of a learner who has written one of the two, with a helper."""
 
 
+def put(text: str, donor: str, name: str) -> str:
+    return editing.put(CppCode.parse(text), CppCode.parse(donor), name).text
+
+
+def without_leftovers(text: str, reference: str) -> str:
+    parse = CppCode.parse
+    return editing.without_leftovers(parse(text), parse(reference)).text
+
+
 def test_a_stub_is_the_file_without_answers_and_helpers() -> None:
     assert stubbed(REFERENCE, TASKS) == STUB
 
@@ -117,9 +121,9 @@ def test_a_condition_around_helpers_goes_with_them() -> None:
 
 
 def test_functions_are_found_with_the_comments_above_them() -> None:
-    source = CppSource.parse(REFERENCE)
+    source = CppCode.parse(REFERENCE)
 
-    texts = [source.text_of(one) for one in source.functions]
+    texts = [one.text for one in source.functions]
     assert [one.name for one in source.functions] == ["add", "given", "add"]
     assert [text.split("\n")[0] for text in texts] == [
         "/// Add up.",
@@ -143,11 +147,9 @@ def test_functions_are_found_with_the_comments_above_them() -> None:
     ],
 )
 def test_what_is_no_function_is_not_taken_for_one(code: str) -> None:
-    source = CppSource.parse(f"{code}\n\nint f() {{ return 1; }}\n")
+    source = CppCode.parse(f"{code}\n\nint f() {{ return 1; }}\n")
 
-    assert [source.text_of(one) for one in source.functions] == [
-        "int f() { return 1; }"
-    ]
+    assert [one.text for one in source.functions] == ["int f() { return 1; }"]
 
 
 @pytest.mark.parametrize(
@@ -166,27 +168,48 @@ def test_what_is_no_function_is_not_taken_for_one(code: str) -> None:
 )
 def test_a_function_is_found_however_it_is_declared(head: str) -> None:
     closing = "\n}" if "{\n" in head else ""
-    source = CppSource.parse(f"{head} {{\n  return 1;\n}}{closing}\n")
+    source = CppCode.parse(f"{head} {{\n  return 1;\n}}{closing}\n")
 
     (found,) = source.named("f")
-    assert source.body_of(found) == "return 1;"
+    assert found.inside == "return 1;"
 
 
 @pytest.mark.parametrize(
     ("code", "line"),
-    [("void f() {\n", 1), ("\n}", 2), ("void f() {\n( }", 2), ("namespace a {", 1)],
+    [
+        ("void f() {\n", 1),
+        ("\n}", 2),
+        ("void f() {\n( }", 2),
+        ("namespace a {", 1),
+        ("int a;\nint f);", 2),
+    ],
 )
 def test_a_bracket_without_a_counterpart_is_told(code: str, line: int) -> None:
     with pytest.raises(SyntaxError, match="has no counterpart") as error:
-        CppSource.parse(code)
+        CppCode.parse(code)
 
     assert error.value.lineno == line
+
+
+@pytest.mark.parametrize("missing", ["return", "};", "<", "b;", "= 2", "int n"])
+def test_a_mistake_in_one_function_hides_no_other(missing: str) -> None:
+    """Learners save what does not compile: their work has to be seen in it."""
+    code = (
+        "int f(int n) {\n  struct Pair { int a, b; };\n  if (n < 2) return n;\n"
+        "  int m = 2;\n  return m;\n}\n\nint g() { return 1; }\n"
+    )
+    assert missing in code
+
+    left = "}" if missing == "};" else ""
+    source = CppCode.parse(code.replace(missing, left))
+
+    assert [list(one.names) for one in source.functions] == [["f"], ["g"]]
 
 
 def test_every_file_of_the_course_can_be_read() -> None:
     folders = here().reference_kernels, here().shared_kernels
     texts = [path.read_text() for one in folders for path in sources(one)]
-    parsed = [CppSource.parse(text) for text in texts if "cmake" not in text]
+    parsed = [CppCode.parse(text) for text in texts if "cmake" not in text]
 
     assert sum(len(one.functions) for one in parsed) > 20
 
@@ -226,6 +249,15 @@ def test_an_answer_put_in_twice_brings_its_helpers_once() -> None:
     assert put(once, REFERENCE, "add") == once
 
 
+def test_helpers_under_another_name_are_brought_once_and_go_again() -> None:
+    own = "namespace detail {\nint helper();\n}\n\nstruct Pair"
+    mine = STUB.replace("struct Pair", own)
+    once = put(mine, REFERENCE, "add")
+
+    assert put(once, REFERENCE, "add") == once
+    assert without_leftovers(put(once, STUB, "add"), REFERENCE) == mine
+
+
 def test_a_stub_takes_the_helpers_away_again() -> None:
     text = put(put(STUB, REFERENCE, "add"), STUB, "add")
 
@@ -241,10 +273,10 @@ def test_helpers_that_were_changed_stay() -> None:
 
 
 def test_a_function_that_is_gone_comes_back_at_its_place() -> None:
-    source = CppSource.parse(STUB)
+    source = CppCode.parse(STUB)
     first, _, last = source.functions
     without = STUB[: first.start] + STUB[first.end :].lstrip()
-    without = without.replace(source.text_of(last) + "\n\n", "")
+    without = without.replace(last.text + "\n\n", "")
 
     text = put(without, STUB, "add")
 
@@ -262,20 +294,20 @@ def test_a_file_of_windows_keeps_its_line_ends() -> None:
 def test_a_function_with_an_open_brace_can_be_replaced() -> None:
     broken = OWN.replace("return own(n);", "if (n) {")
     with pytest.raises(SyntaxError):
-        CppSource.parse(broken)
+        CppCode.parse(broken)
 
-    text = emptied(broken, "add")
+    text = CppCode.emptied(broken, "add")
 
     assert text.count("\n") == broken.count("\n")
     assert put(text, STUB, "add") == put(OWN, STUB, "add")
 
 
 def test_a_note_in_a_stub_makes_it_somebodys_work() -> None:
-    source = CppSource.parse(STUB)
-    noted = CppSource.parse(STUB.replace("  todo(", "  // an idea\n  todo("))
+    source = CppCode.parse(STUB)
+    noted = CppCode.parse(STUB.replace("  todo(", "  // an idea\n  todo("))
 
-    assert is_stub(source, source.named("add"))
-    assert not is_stub(noted, noted.named("add"))
+    assert all(one.is_stub for one in source.named("add"))
+    assert not all(one.is_stub for one in noted.named("add"))
 
 
 def test_the_kernels_in_the_tree_are_the_generated_ones() -> None:

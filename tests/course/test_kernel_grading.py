@@ -15,7 +15,7 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.doctor.system import find_compiler
-from tiny_llm_course.editing.cpp import CppSource
+from tiny_llm_course.editing.cpp_code import CppCode
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.engine.launch import Launched, start
 from tiny_llm_course.grading.results import (
@@ -121,9 +121,9 @@ def graded(learner: Checkout, tmp_path: Path) -> Callable[..., Results]:
 def write(learner: Checkout, body: str) -> None:
     """Give the kernel another body."""
     path = learner.kernels / "kernels" / "matvec.h"
-    source = CppSource.parse(path.read_text())
+    source = CppCode.parse(path.read_text())
     (found,) = source.named(KERNEL)
-    text = source.replaced(found.body, found.end, f"{{{body}}}")
+    text = source.replaced(found.body, found.end, f"{{{body}}}").text
     path.write_text(text.replace("#pragma once", '#include "kernels/todo.h"', 1))
 
 

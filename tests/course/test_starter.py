@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tiny_llm_course.editing import starter
+from tiny_llm_course.editing import saving, starter
 from tiny_llm_course.grading.engine import not_begun, session
 from tiny_llm_course.grading.report.standing import DONE, standings
 from tiny_llm_course.places import REFERENCE, STARTER, TESTS
@@ -167,8 +167,8 @@ def filled(folder: Path) -> Path:
     return folder
 
 
-def pending(folder: Path) -> list[starter.Change]:
-    return [starter.Change(folder / name, text) for name, text in NEW.items()]
+def pending(folder: Path) -> list[saving.Change]:
+    return [saving.Change(folder / name, text) for name, text in NEW.items()]
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -176,7 +176,7 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 def test_writing_keeps_copies_of_what_it_replaces(folder: Path, tmp_path: Path) -> None:
-    kept = starter.write(pending(folder), tmp_path / "copies")
+    kept = saving.write(pending(folder), tmp_path / "copies")
 
     assert texts(folder) == OLD | NEW
     assert kept is not None
@@ -186,14 +186,14 @@ def test_writing_keeps_copies_of_what_it_replaces(folder: Path, tmp_path: Path) 
 
 def test_copies_of_files_with_one_name_are_both_kept(tmp_path: Path) -> None:
     changes = [
-        starter.Change(tmp_path / folder / "matvec.h", "new\n")
+        saving.Change(tmp_path / folder / "matvec.h", "new\n")
         for folder in ("glue", "kernels")
     ]
     for change in changes:
         change.path.parent.mkdir()
         change.path.write_text(change.path.parent.name)
 
-    kept = starter.write(changes, tmp_path / "copies")
+    kept = saving.write(changes, tmp_path / "copies")
 
     assert kept is not None
     assert {path.name: path.read_text() for path in kept.iterdir()} == {
@@ -203,7 +203,7 @@ def test_copies_of_files_with_one_name_are_both_kept(tmp_path: Path) -> None:
 
 
 def test_writing_makes_no_copies_of_nothing(tmp_path: Path) -> None:
-    kept = starter.write(pending(tmp_path / "tiny_llm"), tmp_path / "copies")
+    kept = saving.write(pending(tmp_path / "tiny_llm"), tmp_path / "copies")
 
     assert texts(tmp_path / "tiny_llm") == NEW
     assert kept is None
@@ -243,7 +243,7 @@ def test_an_interruption_at_any_line_loses_nothing(tmp_path: Path) -> None:
     for after in itertools.count():
         folder = filled(tmp_path / str(after))
         was_interrupted = interrupted(
-            lambda folder=folder: starter.write(pending(folder), copies / folder.name),
+            lambda folder=folder: saving.write(pending(folder), copies / folder.name),
             after,
         )
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.editing.editing import emptied, put, without_leftovers
+from tiny_llm_course.editing import editing
+from tiny_llm_course.editing.lookup import read
+from tiny_llm_course.editing.python_code import PythonCode, PythonDefinition
 from tiny_llm_course.editing.saving import Change, write, write_whole
-from tiny_llm_course.editing.source import Source, is_stub, read
 from tiny_llm_course.editing.starter import generate
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.syllabus import tasks, tasks_of
@@ -71,6 +72,21 @@ def my_own():
 
 
 COUNT=1;   OTHER = 2"""
+
+
+def put(text: str, donor: str, name: str, others: frozenset[str]) -> str:
+    parse = PythonCode.parse
+    return editing.put(parse(text), parse(donor), name, others).text
+
+
+def without_leftovers(text: str, reference: str) -> str:
+    parse = PythonCode.parse
+    return editing.without_leftovers(parse(text), parse(reference)).text
+
+
+def definition(text: str, name: str) -> PythonDefinition:
+    (found,) = PythonCode.parse(text).named(name)
+    return found
 
 
 def answered(text: str, name: str = "area") -> str:
@@ -151,6 +167,21 @@ def test_a_helper_of_the_learner_with_the_same_name_is_kept() -> None:
     assert "def _checked_of_reference(size: float)" in text
 
 
+def test_a_helper_that_got_another_name_is_not_added_again() -> None:
+    theirs = "\n\ndef _checked(x):\n    return x > 0\n"
+    once = answered(f"import math\n\n\ndef area(): ...\n{theirs}")
+
+    assert answered(once) == once
+
+
+def test_a_helper_that_got_another_name_goes_with_the_answer() -> None:
+    theirs = "\n\ndef _checked(x):\n    return x > 0\n"
+    stub = f"import math\n\n\ndef area(): ...\n{theirs}"
+    back = put(answered(stub), "def area(): ...\n", "area", frozenset())
+
+    assert without_leftovers(back, COURSE) == stub
+
+
 def test_given_code_that_the_learner_has_changed_is_kept() -> None:
     theirs = "import math\n\nSize = int\n\n\ndef volume(): ...\n"
 
@@ -205,11 +236,8 @@ def test_a_generated_stub_is_recognised(symbol: str) -> None:
     """Whoever wrote it: the address in it may be that of an earlier version."""
     file, name = symbol.split(".")
     text = STUBS[f"{file}.py"].replace(str(tasks_of(symbol)[0].address), "task 9")
-    source = Source.parse(text)
-    definition = source.definition(name)
 
-    assert definition is not None
-    assert is_stub(source, definition)
+    assert definition(text, name).is_stub
 
 
 @pytest.mark.parametrize(
@@ -229,11 +257,7 @@ def test_a_generated_stub_is_recognised(symbol: str) -> None:
 )
 def test_what_the_learner_has_touched_is_no_stub(text: str) -> None:
     """Not even if all they wrote is a note."""
-    source = Source.parse(text)
-    definition = source.definition("f")
-
-    assert definition is not None
-    assert not is_stub(source, definition)
+    assert not definition(text, "f").is_stub
 
 
 @pytest.mark.parametrize(
@@ -249,16 +273,16 @@ def test_a_definition_that_is_not_python_can_be_cut_out(broken: str) -> None:
     """Its lines are told by their looks, and the lines behind it keep their numbers."""
     behind = "\n# of my own\ndef my_own(): ...\n"
 
-    text = emptied(f"import math\n\n\n{broken}{behind}", "area")
+    text = PythonCode.emptied(f"import math\n\n\n{broken}{behind}", "area")
 
-    Source.parse(text)
+    PythonCode.parse(text)
     assert text.endswith(behind)
     assert text.count("\n") == f"import math\n\n\n{broken}{behind}".count("\n")
     assert answered(text) == f"import math\n\n\n{ANSWER}{behind}"
 
 
 def test_a_definition_that_cannot_be_found_is_not_cut_out() -> None:
-    assert emptied("clas area:\n", "area") == "clas area:\n"
+    assert PythonCode.emptied("clas area:\n", "area") == "clas area:\n"
 
 
 def test_a_written_file_has_the_rights_of_the_old_one(tmp_path: Path) -> None:

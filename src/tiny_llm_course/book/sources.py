@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxRole
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing import starter
-from tiny_llm_course.editing.cpp import Block, CppSource
+from tiny_llm_course.editing.cpp_code import CppCode, CppDefinition
 from tiny_llm_course.places import (
     KERNELS,
     REFERENCE,
@@ -76,7 +76,7 @@ def line_of(file: str, symbol: str) -> int:
         KeyError: The file or the symbol is not there.
     """
     if file.endswith(".h"):
-        source = CppSource.parse(pages()[file])
+        source = CppCode.parse(pages()[file])
         return source.line_of(_function(source, symbol))
     scope: ast.AST = ast.parse(pages()[file])
     for name in symbol.split("."):
@@ -91,8 +91,8 @@ def listing(symbol: str) -> str:
         symbol: As in the syllabus: "layer_norm.RMSNorm", or "matvec.h:matvec_naive".
     """
     if is_kernel(symbol):
-        source = CppSource.parse(pages()[source_of(symbol)])
-        return source.text_of(_function(source, name_of(symbol)))
+        source = CppCode.parse(pages()[source_of(symbol)])
+        return _function(source, name_of(symbol)).text
     file, name = symbol.split(".")
     text = pages()[f"src/{STARTER.name}/{file}.py"]
     stub = ast.get_source_segment(text, _member(ast.parse(text), name)) or ""
@@ -137,7 +137,7 @@ class SourceRole(SphinxRole):
         return [nodes.reference("", "", text, refuri=uri, internal=True)], []
 
 
-def _function(source: CppSource, name: str) -> Block:
+def _function(source: CppCode, name: str) -> CppDefinition:
     """Return the first function of a name.
 
     Raises:

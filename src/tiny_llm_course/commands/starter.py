@@ -3,7 +3,7 @@
 import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.editing import starter
+from tiny_llm_course.editing import saving, starter
 from tiny_llm_course.places import here
 
 
@@ -23,7 +23,7 @@ def command(*, check: bool) -> int:
     if check:
         click.echo(f"out of date: {names}; run `pdm run starter`")
         return 1
-    copies = starter.write(pending, here().copies)
+    copies = saving.write(pending, here().copies)
     click.echo(f"generated: {names}")
     if copies:
         click.echo(f"what was there before is in {copies}")

@@ -5,7 +5,6 @@ import click
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.editing.kernel_update import plan_kernel_update
 from tiny_llm_course.editing.merging import half_merged, not_pulled
 from tiny_llm_course.editing.plans import GIVEN, NEW, RENEWED, FileUpdate, plan_update
 from tiny_llm_course.editing.saving import Change, write
@@ -25,7 +24,7 @@ def command() -> int:
     """
     if problem := half_merged(here()):
         raise CourseError(problem)
-    updates = [*plan_update(here()), *plan_kernel_update(here())]
+    updates = list(plan_update(here()))
     copies = write(_changes(updates), here().copies)
     for update in updates:
         _echo(update)

@@ -4,195 +4,120 @@ The definition comes from a donor: the generated stub, or the reference. All els
 the learner's file stays: other definitions, helpers, imports.
 """
 
-import ast
 import re
-from itertools import dropwhile, takewhile
+from collections.abc import Collection
+from itertools import dropwhile
 
-from tiny_llm_course.editing.source import (
-    Import,
-    Source,
-    Statement,
-    header,
-    is_docstring,
-    split_lines,
-)
-
-BETWEEN_DEFINITIONS = "\n\n\n"
+from tiny_llm_course.editing.code import SUFFIX, Code, Definition
 
 
-def put(text: str, donor: str, name: str, others: frozenset[str]) -> str:
+def put(
+    code: Code[Definition],
+    donor: Code[Definition],
+    name: str,
+    others: Collection[str] = (),
+) -> Code[Definition]:
     """Replace one definition by the donor's, and bring what that one needs.
 
     Args:
-        text: A file of the learner.
+        code: A file of the learner.
         donor: The course's version of that file.
         name: What to replace, or to add where the file has nothing of that name.
         others: What the learner writes as well. It is never brought along.
-
-    Raises:
-        SyntaxError: `text` is not Python.
     """
-    target, giver = Source.parse(text), Source.parse(donor)
-    needed = giver.behind(name, others)
-    block = _block(target, giver, name, needed)
-    old, below = target.definition(name), _below(target, giver, name)
-    if old:
-        text = target.replaced(old.start, old.end, f"{block}\n")
-    elif below is not None:
-        text = target.replaced(below, below, block + BETWEEN_DEFINITIONS)
-    else:
-        end = len(target.lines)
-        text = target.replaced(end, end, f"\n\n{block}\n")
-    for statement in needed:
-        if isinstance(statement.node, Import):
-            text = _with_names(text, statement.node)
-    return text
+    giver = _without_clashes(code, donor, name, others)
+    code = _with_definition(code, giver, name)
+    for helper in reversed(giver.behind(name, others)):
+        if helper.is_import or name in helper.names or code.has(helper):
+            continue
+        if helper.start < giver.named(name)[0].start:
+            code = _inserted(code, giver, helper, helper.text)
+        else:
+            end = code.line_end(code.named(name)[-1].end)
+            code = code.replaced(end, end, code.GAP + helper.text)
+    for line in donor.imports_for(name, others):
+        code = code.with_import(line)
+    return code
 
 
-def emptied(text: str, name: str) -> str:
-    """Cut a definition down to one line, in a file that is not Python.
-
-    If the mistake is in the definition, the file is Python afterwards. Where it ends
-    is told by its looks: at the next line that begins with a letter or an "@". All
-    other lines keep their numbers.
-    """
-    lines = split_lines(text)
-    start = header(lines, name)
-    if start is None:
-        return text
-    end = start + 1
-    while end < len(lines) and not re.match(r"[\w@]", lines[end]):
-        end += 1
-    while not lines[end - 1].strip() or lines[end - 1].startswith("#"):
-        end -= 1
-    while start and lines[start - 1].startswith("@"):
-        start -= 1
-    empty = [f"def {name}(): ...\n", *["    #\n"] * (end - start - 1)]
-    return "".join([*lines[:start], *empty, *lines[end:]])
-
-
-def without_leftovers(text: str, reference: str) -> str:
+def without_leftovers(
+    code: Code[Definition], reference: Code[Definition]
+) -> Code[Definition]:
     """Take out the private helpers of the reference that nothing uses any more.
 
     Args:
-        text: A file of the learner.
+        code: A file of the learner.
         reference: The course's version of that file.
     """
-    ours = {one.meaning for one in Source.parse(reference).statements}
+    ours = {one.meaning for one in reference.definitions}
     while True:
-        source = Source.parse(text)
-        leftovers = [
-            one
-            for one in source.statements
-            if _is_unused_helper(one, source) and one.meaning in ours
-        ]
-        if not leftovers:
-            return text
-        start = leftovers[0].start
-        while start and not source.lines[start - 1].strip():
-            start -= 1
-        text = source.replaced(start, leftovers[0].end, "")
+        for helper in code.unused():
+            as_ours = code.parse(helper.text.replace(SUFFIX, ""))
+            if as_ours.definitions[0].meaning in ours:
+                code = code.without(helper)
+                break
+        else:
+            return code
 
 
-def with_import(text: str, line: str) -> str:
-    """Add an import behind the last one of its kind, absolute or relative.
+def _without_clashes(
+    code: Code[Definition],
+    donor: Code[Definition],
+    name: str,
+    others: Collection[str],
+) -> Code[Definition]:
+    """Give longer names to helpers whose names stand for other code in a file.
 
-    What comes from the course gets a section of its own, as the import order of the
-    project wants it.
+    The learner's helpers may be in use.
     """
-    source = Source.parse(text)
-    top = takewhile(
-        lambda one: isinstance(one.node, Import) or is_docstring(one.node),
-        source.statements,
-    )
-    above = list(top)
-    alike = [
-        one for one in above if _is_relative(one.node) == line.startswith("from .")
+    ours = {one.meaning for one in donor.definitions}
+    theirs = [one.names for one in code.definitions if one.meaning not in ours]
+    taken = frozenset[str]().union(*theirs) - {name}
+    clashes = {
+        clash
+        for one in donor.behind(name, others)
+        if not (one.is_import or code.has(one))
+        for clash in one.names & taken
+    }
+    if not clashes:
+        return donor
+    text = donor.text
+    for clash in clashes:
+        text = re.sub(rf"\b{clash}\b", clash + SUFFIX, text)
+    return _without_clashes(code, donor.parse(text), name, others)
+
+
+def _with_definition(
+    code: Code[Definition], giver: Code[Definition], name: str
+) -> Code[Definition]:
+    """Put a definition in the place of that which a file has, or where it belongs."""
+    own, wanted = code.named(name), giver.named(name)
+    if len(own) == len(wanted):
+        for old, new in reversed(list(zip(own, wanted, strict=True))):
+            code = code.replaced(old.start, old.end, new.text)
+        return code
+    for old in reversed(own):
+        code = code.without(old)
+    text = code.GAP.join(one.text for one in wanted)
+    if name in code.names:
+        # Defined with others, whom it serves: the last one outweighs it.
+        return code.appended(text)
+    return _inserted(code, giver, wanted[0], text)
+
+
+def _inserted(
+    code: Code[Definition], giver: Code[Definition], definition: Definition, text: str
+) -> Code[Definition]:
+    """Put what the file has not where the donor has it.
+
+    It is above all that stands below it there, and so may need it.
+    """
+    below = [
+        code.top(own)
+        for one in dropwhile(lambda one: one is not definition, giver.definitions)
+        for own in code.counterparts(one)
+        if not one.is_import
     ]
-    at = (alike or above)[-1].end if above else 0
-    section = "\n" if line.startswith("from tiny_llm_course") else ""
-    return source.replaced(at, at, f"{section}{line}\n")
-
-
-def _block(target: Source, giver: Source, name: str, needed: list[Statement]) -> str:
-    """Write the definition, with the helpers that the target does not have.
-
-    A helper whose name stands for other code in the target gets a longer name: theirs
-    may be in use.
-    """
-    parts = [
-        one
-        for one in needed
-        if name in one.binds or not (isinstance(one.node, Import) or _has(target, one))
-    ]
-    block = BETWEEN_DEFINITIONS.join(giver.text(one) for one in parts)
-    for part in parts:
-        for taken in part.binds & target.names - {name}:
-            block = re.sub(rf"\b{taken}\b", _free_name(taken, target), block)
-    return block
-
-
-def _has(target: Source, statement: Statement) -> bool:
-    """Tell whether the target has a helper of the course.
-
-    What was given in the stub may have been changed by the learner, and counts. What
-    belongs to an answer has to be the same.
-    """
-    (name,) = statement.binds
-    theirs = target.definition(name)
-    is_same = theirs is not None and theirs.meaning == statement.meaning
-    return is_same or (name in target.names and not name.startswith("_"))
-
-
-def _free_name(name: str, target: Source) -> str:
-    """Make a name that the target does not use yet."""
-    while name in target.names:
-        name += "_of_reference"
-    return name
-
-
-def _below(target: Source, giver: Source, name: str) -> int | None:
-    """Return the line of the definition that a new one has to stand above.
-
-    It is the next one of the donor, which may need the new one. None puts it at the
-    end: there it also outweighs whatever else has its name.
-    """
-    if name in target.names:
-        return None
-    behind = dropwhile(lambda one: name not in one.binds, giver.statements)
-    known = [target.definition(next_name) for one in behind for next_name in one.binds]
-    theirs = next((one for one in known if one), None)
-    if theirs is None:
-        return None
-    at = theirs.start
-    while at and target.lines[at - 1].startswith("#"):
-        at -= 1
-    return at
-
-
-def _with_names(text: str, node: Import) -> str:
-    """Import those names of `node` that the file does not have."""
-    known = Source.parse(text).names
-    missing = [
-        one
-        for one in node.names
-        if (one.asname or one.name.partition(".")[0]) not in known
-    ]
-    if not missing:
-        return text
-    if isinstance(node, ast.Import):
-        return with_import(text, ast.unparse(ast.Import(missing)))
-    only = ast.ImportFrom(node.module, missing, node.level)
-    return with_import(text, ast.unparse(only))
-
-
-def _is_unused_helper(statement: Statement, source: Source) -> bool:
-    """Tell whether a statement defines a private name that nothing else looks up."""
-    others = (one for one in source.statements if one is not statement)
-    used = frozenset[str]().union(*(one.uses for one in others))
-    return any(name.startswith("_") for name in statement.binds - used)
-
-
-def _is_relative(node: ast.stmt) -> bool:
-    """Tell whether a statement imports a neighbour."""
-    return isinstance(node, ast.ImportFrom) and node.level > 0
+    if not below:
+        return code.appended(text)
+    return code.replaced(min(below), min(below), text + code.GAP)

@@ -3,21 +3,21 @@
 import ast
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tiny_llm_course.editing import kernels
-from tiny_llm_course.editing.lookup import parsed
-from tiny_llm_course.editing.source import (
-    Import,
-    Statement,
-    is_docstring,
-    meaning,
+from tiny_llm_course.editing import cpp_code, python_code
+from tiny_llm_course.editing.lookup import (
+    as_far_as_readable,
+    graded_names,
+    parsed,
+    path_of,
 )
+from tiny_llm_course.editing.python_code import Import, PythonCode, PythonDefinition
 from tiny_llm_course.imports import course_files_behind
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, called_by, tasks
+from tiny_llm_course.syllabus import Task, called_by, name_of, tasks
 
 GRADER = ("grading", "oracle")
 """The folders of the course whose code decides what is right, if a test imports it."""
@@ -51,8 +51,7 @@ def of_verdict(checkout: Checkout, task: Task) -> str:
 
 def of_answer(checkout: Checkout, task: Task) -> str:
     """Return a fingerprint of what a task defines, whatever that calls."""
-    in_cpp = (f"{one}: {kernels.definition(checkout, one)}" for one in task.kernels)
-    return _digest([*_definitions(checkout.starter, task.symbols), *in_cpp])
+    return _digest(_definition(checkout, part) for part in task.parts)
 
 
 def _digest(parts: Iterable[str]) -> str:
@@ -60,13 +59,11 @@ def _digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
 
 
-def _definitions(folder: Path, symbols: Iterable[str]) -> Iterator[str]:
-    """Yield what each symbol does, an empty text where there is none."""
-    for symbol in symbols:
-        file, name = symbol.split(".")
-        source = parsed(folder / f"{file}.py")
-        found = source.definition(name) if source else None
-        yield f"{symbol}: {found.meaning if found else ''}"
+def _definition(checkout: Checkout, part: str) -> str:
+    """Return what a part does, an empty text where there is none."""
+    code = parsed(path_of(checkout, part))
+    found = code.named(name_of(part)) if code else []
+    return f"{part}: {' '.join(one.meaning for one in found)}"
 
 
 def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
@@ -80,10 +77,10 @@ def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
             continue
         seen.add(name)
         source = parsed(folder / f"{name.file}.py")
-        if source is None:
+        if not isinstance(source, PythonCode):
             code.add(_whole(folder / f"{name.file}.py"))
             continue
-        for statement in source.statements:
+        for statement in source.definitions:
             if _concerns(statement, name.name):
                 step = _imports if isinstance(statement.node, Import) else _uses
                 for does, leads_to in step(statement, name, folder.name):
@@ -96,23 +93,60 @@ def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
         for kernel in one.kernels
         if called_by(kernel) in called
     ]
-    return code | kernels.behind(checkout, in_cpp)
+    return code | _behind_in_cpp(checkout, in_cpp)
 
 
-def _concerns(statement: Statement, name: str) -> bool:
+def _behind_in_cpp(checkout: Checkout, kernels: Sequence[str]) -> set[str]:
+    """Return all code in C++ that some kernels depend on.
+
+    Other kernels in the same files do not count, unless they are called.
+    """
+    wanted = {name_of(kernel) for kernel in kernels}
+    files = {path_of(checkout, kernel) for kernel in kernels}
+    while True:
+        code = {path: _without(path, graded_names(path) - wanted) for path in files}
+        names = set[str]().union(*map(cpp_code.names_in, code.values()))
+        called = names & set[str]().union(*map(graded_names, files))
+        included = {one for path in files for one in _included(checkout, path)}
+        if called <= wanted and included <= files:
+            return {
+                f"{path.name}: {cpp_code.meaning(text)}" for path, text in code.items()
+            }
+        wanted |= called
+        files |= included
+
+
+def _without(path: Path, names: Collection[str]) -> str:
+    """Return the text of a file without some functions."""
+    code = parsed(path)
+    if not isinstance(code, cpp_code.CppCode):
+        return as_far_as_readable(path)
+    left_out = [one for one in code.functions if one.name in names]
+    return cpp_code.without(code.text, left_out)
+
+
+def _included(checkout: Checkout, path: Path) -> Iterator[Path]:
+    """Yield the files of the kernels that a file includes, those that are given too."""
+    for one in cpp_code.includes(as_far_as_readable(path)):
+        name = one[0].partition('"')[2].rstrip('" \r')
+        places = (checkout.shared_kernels / name, checkout.kernels / name)
+        yield from [file for file in places if file.is_file()][:1]
+
+
+def _concerns(statement: PythonDefinition, name: str) -> bool:
     """Tell whether a statement defines `name`, or does more than to define names."""
-    if statement.binds and name != EVERYTHING:
-        return bool(statement.binds & {name, EVERYTHING})
-    return not is_docstring(statement.node)
+    if statement.names and name != EVERYTHING:
+        return bool(statement.names & {name, EVERYTHING})
+    return not statement.is_docstring
 
 
-def _uses(statement: Statement, name: Name, package: str) -> Iterator[Step]:
+def _uses(statement: PythonDefinition, name: Name, package: str) -> Iterator[Step]:
     """Follow a statement to what it uses in its file."""
     del package
     yield statement.meaning, [Name(name.file, used) for used in statement.uses]
 
 
-def _imports(statement: Statement, name: Name, package: str) -> Iterator[Step]:
+def _imports(statement: PythonDefinition, name: Name, package: str) -> Iterator[Step]:
     """Follow an import to the file of the package where `name` comes from."""
     assert isinstance(statement.node, Import)
     for alias in statement.node.names:
@@ -139,7 +173,7 @@ def _whole(path: Path) -> str:
 def _meaning_of_file(path: Path) -> str:
     """Return what a file does, or what is in it if that is not Python."""
     try:
-        return meaning(ast.parse(path.read_bytes()))
+        return python_code.meaning(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError):
         return repr(path.read_bytes())
 

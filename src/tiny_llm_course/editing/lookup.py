@@ -1,74 +1,101 @@
 """Finding the definitions of a task in the learner's files."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.editing import kernels
-from tiny_llm_course.editing.editing import emptied
-from tiny_llm_course.editing.source import (
-    Source,
-    header,
-    is_stub,
-    read,
-    split_lines,
-)
+from tiny_llm_course.editing.code import Code, Definition
+from tiny_llm_course.editing.cpp_code import CppCode, names_in
+from tiny_llm_course.editing.python_code import PythonCode
 from tiny_llm_course.errors import CourseError, nearest
-from tiny_llm_course.idle import does_nothing
+from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import file_of, is_kernel, tasks, tasks_of
+from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, tasks_of
 
 
-def parsed(path: Path) -> Source | None:
-    """Cut a file into statements. None if there is none, or if it is not Python."""
+def language(path: Path) -> type[Code[Definition]]:
+    """Return what reads a file."""
+    return PythonCode if path.suffix == ".py" else CppCode
+
+
+def read(path: Path) -> str:
+    """Read a file as it is, line ends included.
+
+    Raises:
+        SyntaxError: It is not text in UTF-8.
+    """
     try:
-        return Source.parse(read(path))
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SyntaxError(str(error)) from error
+
+
+def parsed(path: Path) -> Code[Definition] | None:
+    """Find what a file defines. None if it is missing, or cannot be parsed."""
+    try:
+        return language(path).parse(read(path))
     except (FileNotFoundError, SyntaxError):
         return None
 
 
-def path_of(checkout: Checkout, symbol: str) -> Path:
-    """Return the learner's file in which a symbol is to be."""
-    return checkout.starter / f"{symbol.partition('.')[0]}.py"
+def path_in(folder: Path, part: str) -> Path:
+    """Return the file in which a part of a task is to be.
 
-
-def link_to(checkout: Checkout, symbol: str) -> str:
-    """Return the file and line of a symbol, or the file if it is not there yet."""
-    if is_kernel(symbol):
-        return kernels.link_to(checkout, symbol)
-    path, name = path_of(checkout, symbol), symbol.split(".")[1]
-    source = parsed(path)
-    if source:
-        found = source.definition(name)
-        return checkout.link(path, found.node.lineno if found else None)
-    at = header(split_lines(_as_far_as_readable(path)), name)
-    return checkout.link(path, None if at is None else at + 1)
-
-
-def is_untouched(checkout: Checkout, symbol: str) -> bool:
-    """Tell whether a symbol is still to be written: a stub, or not there at all."""
-    if is_kernel(symbol):
-        return kernels.is_untouched(checkout, symbol)
-    path, name = path_of(checkout, symbol), symbol.split(".")[1]
-    source = parsed(path)
-    if source is None:
-        return f'todo("{tasks_of(symbol)[0].address}")' in _as_far_as_readable(path)
-    return _is_missing(source, name)
-
-
-def is_stub_in(folder: Path, symbol: str) -> bool:
-    """Tell whether a symbol of any solution is a stub, or not there at all.
-
-    So is one that does nothing. False if its file is not Python.
+    Args:
+        folder: Of a solution, or of its C++ if the part is written in that.
+        part: As in `Task.parts`.
     """
-    file, name = symbol.split(".")
-    path = folder / f"{file}.py"
-    source = parsed(path)
-    if source is None:
+    if is_kernel(part):
+        return folder / KERNELS / part.partition(":")[0]
+    return folder / f"{part.partition('.')[0]}.py"
+
+
+def path_of(checkout: Checkout, part: str) -> Path:
+    """Return the learner's file in which a part of a task is to be."""
+    return path_in(checkout.kernels if is_kernel(part) else checkout.starter, part)
+
+
+def reference_of(checkout: Checkout, path: Path) -> Path:
+    """Return the course's version of a file of the learner."""
+    if path.suffix == ".py":
+        return checkout.reference / path.name
+    return checkout.reference_kernels / path.relative_to(checkout.kernels)
+
+
+def link_to(checkout: Checkout, part: str) -> str:
+    """Return the file and line of a part, or the file if it is not there yet."""
+    path, name = path_of(checkout, part), name_of(part)
+    code = parsed(path)
+    if code:
+        found = code.named(name)
+        return checkout.link(path, code.line_of(found[0]) if found else None)
+    text = as_far_as_readable(path)
+    looks = language(path).outline(name).search(text)
+    line = text.count("\n", 0, looks.start(1)) + 1 if looks else None
+    return checkout.link(path, line)
+
+
+def is_untouched(checkout: Checkout, part: str) -> bool:
+    """Tell whether a part is still to be written: a stub, or not there at all."""
+    path, name = path_of(checkout, part), name_of(part)
+    code = parsed(path)
+    if code:
+        return _is_missing(code, name)
+    text = as_far_as_readable(path)
+    is_named = not is_kernel(part) or name in names_in(text)
+    return f'todo("{tasks_of(part)[0].address}")' in text or not is_named
+
+
+def is_stub_in(folder: Path, part: str) -> bool:
+    """Tell whether a part of any solution is a stub, or not there at all.
+
+    So is one that does nothing. False if its file cannot be parsed.
+    """
+    path, name = path_in(folder, part), name_of(part)
+    code = parsed(path)
+    if code is None:
         return not path.exists()
-    found = source.definition(name)
-    is_idle = found is not None and does_nothing(found.node)
-    return is_idle or _is_missing(source, name)
+    return any(one.is_idle for one in code.named(name)) or _is_missing(code, name)
 
 
 def absence(folder: Path, symbol: str) -> str:
@@ -76,17 +103,16 @@ def absence(folder: Path, symbol: str) -> str:
 
     Nothing is said of a file that is not Python.
     """
-    file, name = symbol.split(".")
-    path = folder / f"{file}.py"
+    path, name = path_in(folder, symbol), name_of(symbol)
     if not path.exists():
         known = {file_of(one) for task in tasks() for one in task.symbols}
         found = {one.name for one in folder.glob("*.py")} - known
         close = _alike(path.name, found)
         return say("report.no_file", file=path.name, close=close)
-    source = parsed(path)
-    if source is None or name in source.names:
+    code = parsed(path)
+    if code is None or name in code.names:
         return ""
-    close = _alike(name, source.names - graded_names(path))
+    close = _alike(name, code.names - graded_names(path))
     return say("report.no_name", file=path.name, name=name, close=close)
 
 
@@ -97,33 +123,34 @@ def _alike(name: str, others: Collection[str]) -> str:
     return nearest(exact or name, [exact] if exact else sorted(others))
 
 
-def _is_missing(source: Source, name: str) -> bool:
+def _is_missing(code: Code[Definition], name: str) -> bool:
     """Tell whether a name is a stub in a file, or not there at all."""
-    found = source.definition(name)
-    return is_stub(source, found) if found else name not in source.names
+    found = code.named(name)
+    return all(one.is_stub for one in found) if found else name not in code.names
 
 
-def _as_far_as_readable(path: Path) -> str:
+def as_far_as_readable(path: Path) -> str:
     """Return the text of a file that may be missing, or not be text."""
     return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
 
 
 def by_file(
-    checkout: Checkout, symbols: Iterable[str]
+    checkout: Checkout, parts: Iterable[str]
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Sort symbols by the file of the learner in which they are."""
-    files: dict[str, list[str]] = {}
-    for symbol in dict.fromkeys(symbols):
-        file, name = symbol.split(".")
-        files.setdefault(file, []).append(name)
-    for file, names in files.items():
-        yield checkout.starter / f"{file}.py", names
+    """Sort the names of parts by the file of the learner: those in C++ come first."""
+    files: dict[Path, list[str]] = {}
+    for part in sorted(dict.fromkeys(parts), key=is_kernel, reverse=True):
+        files.setdefault(path_of(checkout, part), []).append(name_of(part))
+    yield from files.items()
 
 
 def graded_names(path: Path) -> frozenset[str]:
     """Return the names in a file that the learner writes."""
-    symbols = (symbol.split(".") for task in tasks() for symbol in task.symbols)
-    return frozenset(name for file, name in symbols if file == path.stem)
+    parts = (part for task in tasks() for part in task.parts)
+    place = Path()
+    return frozenset(
+        name_of(part) for part in parts if path.match(str(path_in(place, part)))
+    )
 
 
 def text_of(checkout: Checkout, path: Path) -> str:
@@ -135,29 +162,31 @@ def text_of(checkout: Checkout, path: Path) -> str:
     try:
         return read(path) if path.exists() else ""
     except SyntaxError as error:
-        raise CourseError(not_python(checkout, path, error)) from error
+        raise CourseError(complaint(checkout, path, error)) from error
 
 
-def as_python(checkout: Checkout, path: Path, names: Sequence[str] = ()) -> str:
-    """Return the text of a file, if need be without the bodies of `names`.
+def code_of(
+    checkout: Checkout, path: Path, names: Iterable[str] = ()
+) -> Code[Definition]:
+    """Parse a file of the learner, if need be without the bodies of `names`.
 
     Raises:
-        CourseError: The file is not Python, and not only because of `names`.
+        CourseError: It cannot be parsed, and not only because of `names`.
     """
-    text = text_of(checkout, path)
+    text, reader = text_of(checkout, path), language(path)
     try:
-        Source.parse(text)
+        return reader.parse(text)
     except SyntaxError:
         for name in names:
-            text = emptied(text, name)
+            text = reader.emptied(text, name)
     try:
-        Source.parse(text)
+        return reader.parse(text)
     except SyntaxError as error:
-        raise CourseError(not_python(checkout, path, error)) from error
-    return text
+        raise CourseError(complaint(checkout, path, error)) from error
 
 
-def not_python(checkout: Checkout, path: Path, error: SyntaxError) -> str:
+def complaint(checkout: Checkout, path: Path, error: SyntaxError) -> str:
     """Say in one line what is wrong with a file."""
     where = checkout.link(path, error.lineno)
-    return say("commands.not_python", where=where, reason=error.msg)
+    key = "commands.not_python" if path.suffix == ".py" else "commands.not_cpp"
+    return say(key, where=where, reason=error.msg)

@@ -4,24 +4,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tiny_llm_course.editing import kernels, starter
+from tiny_llm_course.editing import starter
+from tiny_llm_course.editing.code import Code, Definition
 from tiny_llm_course.editing.editing import put, without_leftovers
 from tiny_llm_course.editing.lookup import (
-    as_python,
     by_file,
+    code_of,
+    complaint,
     graded_names,
-    not_python,
+    language,
+    read,
+    reference_of,
     text_of,
 )
 from tiny_llm_course.editing.saving import Change
-from tiny_llm_course.editing.source import (
-    Import,
-    Source,
-    Statement,
-    is_docstring,
-    is_stub,
-    read,
-)
+from tiny_llm_course.extension.sources import sources
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel
 
@@ -49,89 +46,95 @@ class FileUpdate:
     problem: str = ""
 
 
-def plan_reset(checkout: Checkout, symbols: Iterable[str]) -> list[Change]:
-    """Put the stubs of some symbols back, and nothing else.
+def plan_reset(checkout: Checkout, parts: Iterable[str]) -> list[Change]:
+    """Put the stubs of some parts back, and nothing else.
 
     Raises:
-        CourseError: A file is not Python, and not only because of these symbols.
+        CourseError: A file cannot be parsed, and not only because of these parts.
     """
-    return _plan(checkout, symbols, to_stub=True)
+    return list(_plan(checkout, parts, to_stub=True))
 
 
-def plan_skip(checkout: Checkout, symbols: Iterable[str]) -> list[Change]:
-    """Put in the reference's definitions of some symbols, with what these need.
+def plan_skip(checkout: Checkout, parts: Iterable[str]) -> list[Change]:
+    """Put in the reference's definitions of some parts, with what these need.
 
     Raises:
-        CourseError: A file is not Python, and not only because of these symbols.
+        CourseError: A file cannot be parsed, and not only because of these parts.
     """
-    return _plan(checkout, symbols, to_stub=False)
+    return list(_plan(checkout, parts, to_stub=False))
 
 
-def plan_update(checkout: Checkout) -> list[FileUpdate]:
-    """Bring new files, new names, and the new stubs of what is not started yet."""
-    updates: list[FileUpdate] = []
-    for name, stub in starter.generate(checkout.reference).items():
-        path = checkout.starter / name
+def plan_update(checkout: Checkout) -> Iterator[FileUpdate]:
+    """Bring new files, new names, and the new stubs of what is not started yet.
+
+    What the course has for all takes no room among the learner's files any more.
+    """
+    for shared in sources(checkout.shared_kernels):
+        path = checkout.kernels / shared.relative_to(checkout.shared_kernels)
+        if path.exists():
+            yield FileUpdate(path, None, ((GIVEN, ""),))
+    for path, stub in starter.files(checkout).items():
         if not path.exists():
-            updates.append(FileUpdate(path, stub, ((NEW, ""),)))
+            yield FileUpdate(path, stub, ((NEW, ""),))
             continue
         try:
-            updates.append(_update(path, read(path), stub))
+            yield _update(path, read(path), stub)
         except SyntaxError as error:
-            updates.append(FileUpdate(path, problem=not_python(checkout, path, error)))
-    return updates
+            yield FileUpdate(path, problem=complaint(checkout, path, error))
 
 
-def _plan(checkout: Checkout, symbols: Iterable[str], *, to_stub: bool) -> list[Change]:
-    """Replace the definitions of some symbols by their stubs, or by the solutions."""
-    parts = list(symbols)
-    in_cpp = [part for part in parts if is_kernel(part)]
-    changes = list(kernels.plan(checkout, in_cpp, to_stub=to_stub))
-    in_python = [part for part in parts if not is_kernel(part)]
-    for path, names in by_file(checkout, in_python):
-        reference = read(checkout.reference / path.name)
-        stub = starter.stub(reference, path.stem)
+def _plan(
+    checkout: Checkout, parts: Iterable[str], *, to_stub: bool
+) -> Iterator[Change]:
+    """Replace some parts by their stubs, or by the solutions."""
+    parts = list(parts)
+    in_cpp = any(map(is_kernel, parts))
+    hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else ()
+    brought: set[str] = set()
+    for path, names in by_file(checkout, parts):
+        parse = language(path).parse
+        reference = parse(read(reference_of(checkout, path)))
+        stub = parse(starter.stub_of(path.name, reference.text, hidden))
         old = text_of(checkout, path)
-        text = as_python(checkout, path, names) or stub
+        code = code_of(checkout, path, names)
+        code = code if code.text else stub
         for name in names:
             others = graded_names(path) - {name}
-            text = put(text, stub if to_stub else reference, name, others)
-        text = without_leftovers(text, reference)
-        changes += [Change(path, text)] if text != old else []
-    return changes
+            code = put(code, stub if to_stub else reference, name, others)
+        code = without_leftovers(code, reference)
+        if code.text != old:
+            yield Change(path, code.text)
+        brought |= {one for one in hidden if f'"{one}"' in code.text}
+    for name in sorted(hidden if brought else ()):
+        if not (checkout.kernels / name).exists():
+            text = read(checkout.reference_kernels / name)
+            yield Change(checkout.kernels / name, text)
 
 
 def _update(path: Path, text: str, stub: str) -> FileUpdate:
     """Bring what is new in the stub into one file."""
-    giver, graded = Source.parse(stub), graded_names(path)
-    news: list[tuple[str, str]] = []
-    for statement in _given(giver):
-        (name,) = statement.binds
-        what = _news(Source.parse(text), giver, statement, is_graded=name in graded)
+    parse, graded = language(path).parse, graded_names(path)
+    code, giver, news = parse(text), parse(stub), list[tuple[str, str]]()
+    given = (one.names for one in giver.definitions if not one.is_import)
+    for name in dict.fromkeys(name for names in given for name in names):
+        what = _news(code, giver, name, is_graded=name in graded)
         if what:
             news.append((what, name))
         if what in {NEW, RENEWED}:
-            text = put(text, stub, name, graded - {name})
-    return FileUpdate(path, text, tuple(news))
+            code = put(code, giver, name, graded - {name})
+    return FileUpdate(path, code.text, tuple(news))
 
 
 def _news(
-    target: Source, giver: Source, statement: Statement, *, is_graded: bool
+    code: Code[Definition], giver: Code[Definition], name: str, *, is_graded: bool
 ) -> str:
-    """Say what a statement of the stub is to the learner's file, "" for no news."""
-    (name,) = statement.binds
-    if name not in target.names:
+    """Say what a name of the stub is to the learner's file, "" for no news."""
+    theirs, ours = code.named(name), giver.named(name)
+    if name not in code.names:
         return NEW
-    theirs = target.definition(name)
     if is_graded:
-        is_old = theirs and target.text(theirs) != giver.text(statement)
-        return RENEWED if theirs and is_old and is_stub(target, theirs) else ""
-    is_same = theirs and theirs.meaning == statement.meaning
+        is_old = [one.text for one in theirs] != [one.text for one in ours]
+        is_stub = bool(theirs) and all(one.is_stub for one in theirs)
+        return RENEWED if is_old and is_stub else ""
+    is_same = [one.meaning for one in theirs] == [one.meaning for one in ours]
     return "" if is_same else KEPT
-
-
-def _given(giver: Source) -> Iterator[Statement]:
-    """Yield what a stub defines."""
-    for statement in giver.statements:
-        if not (isinstance(statement.node, Import) or is_docstring(statement.node)):
-            yield statement

@@ -12,28 +12,20 @@ lists nothing belongs to it as a whole.
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tiny_llm_course.editing.cpp_editing import stubbed
-from tiny_llm_course.editing.editing import with_import
-from tiny_llm_course.editing.saving import Change, write
-from tiny_llm_course.editing.source import Source, Statement, first_line
+from tiny_llm_course.editing.cpp_code import TODO_INCLUDE, CppCode
+from tiny_llm_course.editing.python_code import (
+    PythonCode,
+    PythonDefinition,
+    first_line,
+)
+from tiny_llm_course.editing.saving import Change
 from tiny_llm_course.extension.sources import KERNELS, sources
 from tiny_llm_course.idle import Function
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, name_of, tasks
-
-__all__ = [
-    "Change",
-    "answer_files",
-    "changes",
-    "generate",
-    "generate_kernels",
-    "kernel_stub",
-    "stub",
-    "write",
-]
 
 INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
@@ -85,20 +77,29 @@ def _kernels() -> Iterator[str]:
         yield from task.kernels
 
 
+def files(checkout: Checkout) -> dict[Path, str]:
+    """Generate the text of every file of the starter, in both languages."""
+    in_python = generate(checkout.reference)
+    in_cpp = generate_kernels(checkout.reference_kernels)
+    return {checkout.starter / name: text for name, text in in_python.items()} | {
+        checkout.kernels / name: text for name, text in in_cpp.items()
+    }
+
+
 def changes(checkout: Checkout) -> list[Change]:
     """Return the files of a starter that differ from the generated ones."""
-    python, kernels = checkout.starter, checkout.kernels
-    generated = {
-        python / name: text for name, text in generate(checkout.reference).items()
-    } | {
-        kernels / name: text
-        for name, text in generate_kernels(checkout.reference_kernels).items()
-    }
     return [
         Change(path, text)
-        for path, text in generated.items()
+        for path, text in files(checkout).items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
+
+
+def stub_of(file: str, source: str, hidden: Collection[str]) -> str:
+    """Take the answers out of one file, in either language."""
+    if file.endswith(".py"):
+        return stub(source, file.removesuffix(".py"))
+    return kernel_stub(source, file, hidden)
 
 
 def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
@@ -121,6 +122,27 @@ def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
     return stubbed(source, owners)
 
 
+def stubbed(text: str, tasks: Mapping[str, str]) -> str:
+    """Take the answers out of a file in C++.
+
+    Args:
+        text: The file of the reference.
+        tasks: The address of the task, for each function that is an answer.
+    """
+    code = CppCode.parse(text)
+    for one in reversed(code.definitions):
+        if one.is_private:
+            code = code.without(one)
+        elif one.name in tasks:
+            todo = f'{{\n  todo("{tasks[one.name]}");\n}}'
+            code = code.replaced(one.body, one.end, todo)
+    if not any(one.name in tasks for one in code.functions):
+        return text
+    nothing = r"^#if[^\n]*\n\s*(#else[^\n]*\n\s*)?#endif[^\n]*\n\n?"
+    code = code.parse(re.sub(nothing, "", code.text, flags=re.MULTILINE))
+    return code.with_import(TODO_INCLUDE).text
+
+
 def stub(source: str, file: str) -> str:
     """Take the answers out of one file.
 
@@ -128,36 +150,35 @@ def stub(source: str, file: str) -> str:
         source: Text of the file in `tiny_llm_ref`.
         file: Its name without `.py`, as symbols begin with it.
     """
-    given = Source.parse(source)
+    given = PythonCode.parse(source)
     needed = _needed_by_given(given, file)
     text, done = "", 0
-    for statement in given.statements:
-        between = "".join(given.lines[done : statement.start])
-        done = statement.end
-        if any(map(_is_private, statement.binds - needed)):
-            continue
-        text += between + "".join(_without_answer(statement, given, file))
-    return with_import(text, TODO_IMPORT) if " todo(" in text else text
+    for one in given.definitions:
+        between = source[done : one.start]
+        done = one.end
+        if not any(map(_is_private, one.names - needed)):
+            text += between + _without_answer(one, given, file)
+    stubs = PythonCode.parse(f"{text}\n")
+    return stubs.with_import(TODO_IMPORT).text if " todo(" in text else stubs.text
 
 
-def _needed_by_given(source: Source, file: str) -> set[str]:
+def _needed_by_given(source: PythonCode, file: str) -> set[str]:
     """Return all names that the given code of a file looks up, directly or not."""
     graded = {one for one in source.names if _tasks_that_write(f"{file}.{one}")}
     given = {one for one in source.names - graded if not _is_private(one)}
     behind = (one for name in given for one in source.behind(name, graded))
-    return {used for statement in behind for used in statement.uses}
+    return {used for one in behind for used in one.uses}
 
 
-def _without_answer(statement: Statement, given: Source, file: str) -> Sequence[str]:
-    """Return the lines of a statement, without the answer if it has one."""
-    node = statement.node
-    lines = given.lines[statement.start : statement.end]
-    if not isinstance(node, Function | ast.ClassDef):
-        return lines
-    owners = _tasks_that_write(f"{file}.{node.name}")
+def _without_answer(one: PythonDefinition, given: PythonCode, file: str) -> str:
+    """Return the text of a definition, without the answer if it has one."""
+    if not isinstance(one.node, Function | ast.ClassDef):
+        return one.text
+    owners = _tasks_that_write(f"{file}.{one.node.name}")
     if not owners:
-        return lines
-    return list(_stubbed(node, given.lines, f'todo("{owners[0].address}")'))
+        return one.text
+    lines = _stubbed(one.node, given.lines, f'todo("{owners[0].address}")')
+    return "".join(lines).rstrip("\n")
 
 
 def _tasks_that_write(symbol: str) -> list[Task]:

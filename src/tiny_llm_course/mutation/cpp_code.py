@@ -7,7 +7,7 @@ spaces is an operator, and an angle without spaces belongs to a template.
 import re
 from dataclasses import dataclass
 
-from tiny_llm_course.editing.cpp import CppSource
+from tiny_llm_course.editing.cpp_code import CppCode
 
 _TOKEN = re.compile(
     r"""(?P<none>//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*)
@@ -42,9 +42,9 @@ def regions(text: str, answers: set[str]) -> list[Region]:
 
     What is computed while compiling has no mutant: that is chosen later.
     """
-    private = CppSource.parse(text).private
+    private = CppCode.parse(text).private
     # Under another name of the same length they are listed, too.
-    functions = CppSource.parse(text.replace("namespace detail", "namespace answer"))
+    functions = CppCode.parse(text.replace("namespace detail", "namespace answer"))
     found: list[Region] = []
     for one in functions.functions:
         is_private = any(each.body < one.body < each.end for each in private)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tiny_llm_course import solution
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.editing import kernels, lookup
+from tiny_llm_course.editing.lookup import is_stub_in
 from tiny_llm_course.extension.building import problem_of
 from tiny_llm_course.extension.output import first_error
 from tiny_llm_course.extension.sources import sources_of
@@ -80,6 +80,6 @@ def _is_all_stubs(task: Task, folder: Path) -> bool:
     Of a file that cannot, a test says what is wrong with it.
     """
     in_cpp = sources_of(folder)
-    return all(lookup.is_stub_in(folder, one) for one in task.symbols) and all(
-        in_cpp is not None and kernels.is_stub_in(in_cpp, one) for one in task.kernels
+    return all(is_stub_in(folder, one) for one in task.symbols) and all(
+        in_cpp is not None and is_stub_in(in_cpp, one) for one in task.kernels
     )
