@@ -1,4 +1,4 @@
-"""Week 2, day 4: a matrix-vector kernel in C++, rung by rung.
+"""Week 2, day 4: a matrix-vector kernel in C++, variant by variant.
 
 The chapter: book/en/week-2-day-4-matvec-kernel.md
 """
@@ -30,56 +30,56 @@ each_shape = pytest.mark.parametrize(
 )
 """Rows that fill blocks of four and that do not; 1 group, 16 groups and one more."""
 
-each_rung_of_task_1 = pytest.mark.parametrize(
-    "rung", [NAIVE, BLOCKED], ids=["naive", "blocked"]
+each_variant_of_task_1 = pytest.mark.parametrize(
+    "variant", [NAIVE, BLOCKED], ids=["naive", "blocked"]
 )
 
 
 @each_dtype
 @each_width
 @each_group_size
-@each_rung_of_task_1
+@each_variant_of_task_1
 def test_task_1_agrees_with_torch(
-    grade: Grader, rung: str, group_size: int, bits: int, dtype: mx.Dtype
+    grade: Grader, variant: str, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
     stored = _stored(17, 384, group_size, bits, dtype)
 
-    _assert_product(grade, rung, normal(384, dtype=dtype), stored)
+    _assert_product(grade, variant, normal(384, dtype=dtype), stored)
 
 
 @each_dtype_of_scales
-@each_rung_of_task_1
+@each_variant_of_task_1
 def test_task_1_reads_scales_of_any_dtype(
-    grade: Grader, rung: str, stored_as: mx.Dtype
+    grade: Grader, variant: str, stored_as: mx.Dtype
 ) -> None:
     """Kernels compute in float32: no weight is rounded to the dtype of its scale."""
     stored = _stored(7, 256, 64, 4, stored_as)
 
-    _assert_product(grade, rung, normal(256), stored)
+    _assert_product(grade, variant, normal(256), stored)
 
 
 @each_shape
-@each_rung_of_task_1
+@each_variant_of_task_1
 def test_task_1_computes_all_rows_and_columns(
-    grade: Grader, rung: str, shape: tuple[int, int]
+    grade: Grader, variant: str, shape: tuple[int, int]
 ) -> None:
     stored = _stored(*shape, 64, 4, mx.float32)
 
-    _assert_product(grade, rung, normal(shape[1]), stored)
+    _assert_product(grade, variant, normal(shape[1]), stored)
 
 
-@each_rung_of_task_1
-def test_task_1_reads_a_vector_that_lies_apart(grade: Grader, rung: str) -> None:
+@each_variant_of_task_1
+def test_task_1_reads_a_vector_that_lies_apart(grade: Grader, variant: str) -> None:
     stored = _stored(5, 128, 32, 4, mx.float32)
 
-    _assert_product(grade, rung, normal(3, 128).T[:, 1], stored)
+    _assert_product(grade, variant, normal(3, 128).T[:, 1], stored)
 
 
-@each_rung_of_task_1
-def test_task_1_multiplies_a_trained_layer(grade: Grader, rung: str) -> None:
+@each_variant_of_task_1
+def test_task_1_multiplies_a_trained_layer(grade: Grader, variant: str) -> None:
     x, stored = _trained()
 
-    _assert_product(grade, rung, x, stored)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_dtype
@@ -251,31 +251,33 @@ def test_task_4_multiplies_a_trained_layer(grade: Grader) -> None:
     _assert_near_product(grade, THREADED, x, stored)
 
 
-def _assert_product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> None:
-    """Fail unless a rung multiplies x as it is."""
+def _assert_product(grade: Grader, variant: str, x: mx.array, stored: Stored) -> None:
+    """Fail unless a variant multiplies x as it is."""
     weights = grade.run(Call(WEIGHTS, stored.fields()))
 
-    grade.assert_close(Call(rung, (x, weights)), quantize.matmul(x, stored), x.dtype)
+    grade.assert_close(Call(variant, (x, weights)), quantize.matmul(x, stored), x.dtype)
 
 
 def _assert_rounded_product(
-    grade: Grader, rung: str, x: mx.array, stored: Stored
+    grade: Grader, variant: str, x: mx.array, stored: Stored
 ) -> None:
-    """Fail unless a rung multiplies what x is rounded to."""
+    """Fail unless a variant multiplies what x is rounded to."""
     weights = grade.run(Call(WEIGHTS, stored.fields()))
 
     truth = matvec.of_rounded(x, stored)
 
-    grade.assert_close(Call(rung, (x, weights)), truth, x.dtype)
+    grade.assert_close(Call(variant, (x, weights)), truth, x.dtype)
 
 
-def _assert_near_product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> None:
-    """Fail unless a rung is as near to the product with x as rounding allows."""
+def _assert_near_product(
+    grade: Grader, variant: str, x: mx.array, stored: Stored
+) -> None:
+    """Fail unless a variant is as near to the product with x as rounding allows."""
     weights = grade.run(Call(WEIGHTS, stored.fields()))
 
     truth = matvec.within_rounding(x, stored)
 
-    grade.assert_close(Call(rung, (x, weights)), truth, x.dtype)
+    grade.assert_close(Call(variant, (x, weights)), truth, x.dtype)
 
 
 def _stored(

@@ -32,7 +32,7 @@ LINEAR = "quantize.quantized_linear"
 each_width = pytest.mark.parametrize("bits", [4, 8, 2])
 each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
 each_scale = pytest.mark.parametrize("scales", DTYPES, ids=dtype_name)
-each_float_rung = pytest.mark.parametrize("rung", [NAIVE, BLOCKED])
+each_float_variant = pytest.mark.parametrize("variant", [NAIVE, BLOCKED])
 
 SIZES = [(1, 1), (2, 7), (5, 16), (12, 17), (13, 40), (30, 70)]
 """Tokens and outputs: around the sides of a tile, 12 x 16, and of a block."""
@@ -40,89 +40,91 @@ SIZES = [(1, 1), (2, 7), (5, 16), (12, 17), (13, 40), (30, 70)]
 each_size = pytest.mark.parametrize(("tokens", "outputs"), SIZES)
 
 
-@each_float_rung
+@each_float_variant
 @each_dtype
 @each_width
 @each_group_size
 def test_task_1_product_agrees_with_torch(
-    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype, rung: str
+    grade: Grader, group_size: int, bits: int, dtype: mx.Dtype, variant: str
 ) -> None:
     stored = quantised(weight(19, 384), group_size, bits)
     x = normal(5, 384, dtype=dtype)
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), dtype)
 
 
-@each_float_rung
+@each_float_variant
 @each_size
 def test_task_1_any_number_of_tokens_and_outputs(
-    grade: Grader, tokens: int, outputs: int, rung: str
+    grade: Grader, tokens: int, outputs: int, variant: str
 ) -> None:
     stored = quantised(weight(outputs, 320), 64, 4)
     x = normal(tokens, 320)
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
-@each_float_rung
+@each_float_variant
 @pytest.mark.parametrize(("length", "group_size"), [(1152, 128), (2080, 32)])
 def test_task_1_long_rows(
-    grade: Grader, length: int, group_size: int, rung: str
+    grade: Grader, length: int, group_size: int, variant: str
 ) -> None:
     stored = quantised(weight(19, length), group_size, 4)
     x = normal(3, length)
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
-@each_float_rung
-def test_task_1_has_more_outputs_than_inputs(grade: Grader, rung: str) -> None:
+@each_float_variant
+def test_task_1_has_more_outputs_than_inputs(grade: Grader, variant: str) -> None:
     stored = quantised(weight(150, 64), 64, 4)
     x = normal(3, 64)
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
-@each_float_rung
+@each_float_variant
 @each_scale
 def test_task_1_scales_may_be_stored_in_half_precision(
-    grade: Grader, scales: mx.Dtype, rung: str
+    grade: Grader, scales: mx.Dtype, variant: str
 ) -> None:
     """A checkpoint in bfloat16 has its scales in bfloat16, whatever x is."""
     stored = quantised(weight(19, 256, scales), 64, 4)
     x = normal(3, 256)
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
-@each_float_rung
-def test_task_1_product_takes_every_other_token(grade: Grader, rung: str) -> None:
+@each_float_variant
+def test_task_1_product_takes_every_other_token(grade: Grader, variant: str) -> None:
     """What a solution is handed need not be contiguous."""
     stored = quantised(weight(19, 128), 64, 4)
     x = normal(10, 128)[::2]
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
 
 
-@each_float_rung
-def test_task_1_half_precision_is_summed_in_float32(grade: Grader, rung: str) -> None:
+@each_float_variant
+def test_task_1_half_precision_is_summed_in_float32(
+    grade: Grader, variant: str
+) -> None:
     """A thousand halves: in float16 their sum stops growing."""
     stored = quantised(mx.abs(weight(17, 1024)) + 0.5, 64, 8)
     x = mx.abs(normal(2, 1024, dtype=mx.float16))
 
-    call = _product(grade, rung, x, stored)
+    call = _product(grade, variant, x, stored)
 
     grade.assert_close(call, quantize.matmul(x, stored), mx.float16)
 
@@ -414,9 +416,9 @@ def _weights(grade: Grader, stored: Stored) -> object:
     return grade.run(Call(WEIGHTS, stored.fields()))
 
 
-def _product(grade: Grader, rung: str, x: mx.array, stored: Stored) -> Call:
-    """Call one rung of the ladder."""
-    return Call(rung, (x, _weights(grade, stored)))
+def _product(grade: Grader, variant: str, x: mx.array, stored: Stored) -> Call:
+    """Call one variant of the ladder."""
+    return Call(variant, (x, _weights(grade, stored)))
 
 
 def _stored(

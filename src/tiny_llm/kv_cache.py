@@ -1,7 +1,6 @@
 """The memory of the model: the keys and values of all tokens that it has seen."""
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import mlx.core as mx
 from jaxtyping import Float
@@ -9,8 +8,7 @@ from jaxtyping import Float
 from tiny_llm_course import todo
 
 from . import kernels
-
-Mask = Float[mx.array, "..."] | Literal["causal"] | None
+from .masks import Mask
 
 
 class TinyKvCache(ABC):

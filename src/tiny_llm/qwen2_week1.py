@@ -1,6 +1,6 @@
 """The Qwen2 model, put together from the pieces of Week 1."""
 
-from typing import Any, Literal
+from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
@@ -11,10 +11,10 @@ from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
 from .layer_norm import RMSNorm
+from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import dequantize_linear
-
-Mask = Float[mx.array, "..."] | Literal["causal"] | None
+from .weights import checked
 
 
 class Qwen2MultiHeadAttention:

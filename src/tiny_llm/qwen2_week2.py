@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
@@ -14,19 +14,20 @@ from . import kernels
 from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
-from .kv_cache import Mask, TinyKvCache, TinyKvFullCache
+from .kv_cache import TinyKvCache
 from .layer_norm import RMSNorm
+from .masks import Mask
 from .positional_encoding import RoPE
-from .quantize import QuantizedWeights, dequantize, quantized_linear
-
-Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
+from .quantize import QuantizedWeights, quantized_linear
+from .weights import PackedEmbedding, checked, for_kernels
+from .whole_layer import WholeLayer
 
 
 class Qwen2MultiHeadAttention:
     """Attend with grouped heads to the new tokens and to those in a cache.
 
         q = rope(x wq^T + bq)   k = rope(x wk^T + bk)   v = x wv^T + bv
-        K, V = k and v behind those in the cache
+        K, V = k and v after those in the cache
         y = concat over heads of attention(q, K, V) wo^T
 
     Only the L new tokens are projected and rotated. The cache keeps keys as they are

@@ -1,13 +1,13 @@
 """Attention: from one head to several heads that share keys and values."""
 
 import math
-from typing import Literal
 
 import mlx.core as mx
 from jaxtyping import Float
 
 from . import kernels
 from .basics import linear, softmax
+from .masks import Mask
 
 
 def scaled_dot_product_attention_simple(
@@ -145,7 +145,7 @@ def scaled_dot_product_attention_grouped(
     key: Float[mx.array, "*N H S D"],
     value: Float[mx.array, "*N H S D"],
     scale: float | None = None,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+    mask: Mask = None,
 ) -> Float[mx.array, "*N H_q L D"]:
     """Attend with H_q query heads that share H key and value heads.
 
@@ -193,7 +193,7 @@ def flash_attention(
     key: Float[mx.array, "*N H S D"],
     value: Float[mx.array, "*N H S D"],
     scale: float | None = None,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
+    mask: Mask = None,
 ) -> Float[mx.array, "*N H_q L D"]:
     """Attend like `scaled_dot_product_attention_grouped`, without the L x S scores.
 

@@ -1,217 +1,88 @@
-"""The kernels in C++ of this solution, as functions of arrays.
+"""The kernels in C++ of this solution, as functions of arrays. They run on the CPU.
 
-They run on the CPU. `pdm run build-ext` compiles those of src/extensions into a module
-that stands beside this file, `pdm run build-ext-ref` those of src/extensions_ref. What
-stands between kernels and MLX is in src/extensions_shared, for both.
-
-The environment variable TINY_LLM_KERNELS decides who uses them: with "auto", the
-default, the model does where MLX computes on a CPU and the module is built. With "none"
-nobody does: all is computed by operations of MLX, as on a GPU, where MLX has kernels of
-its own. With "own" the model uses them on every machine.
+All of them take float32, float16 or bfloat16, and return the dtype of their first
+argument. What they do not take raises a `ValueError` with the shapes or dtypes.
 """
 
-import functools
-import importlib
 import math
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
 
 import mlx.core as mx
 from jaxtyping import Float, UInt8
 
-if TYPE_CHECKING:
-    from .quantize import QuantizedWeights
+from .compiled import NotBuiltError as NotBuiltError
+from .compiled import Packed, built, packed
+from .compiled import advise_huge_pages as advise_huge_pages
+from .compiled import are_on as are_on
+from .masks import Mask
 
-
-class NotBuiltError(ImportError):
-    """The kernels have not been compiled, or cannot be loaded."""
-
-
-@functools.cache
-def built() -> Any:  # noqa: ANN401 - a module in C++ has no types
-    """Return the compiled module.
-
-    Raises:
-        NotBuiltError: There is none, or it does not fit this Python or this MLX.
-    """
-    try:
-        return importlib.import_module("._kernels", __package__)
-    except ImportError as error:
-        command = "build-ext-ref" if __package__ == "tiny_llm_ref" else "build-ext"
-        raise NotBuiltError(
-            f"the kernels of {__package__}: expected a compiled module, got {error}; "
-            f"run: pdm run {command}"
-        ) from error
-
-
-def are_on() -> bool:
-    """Tell whether the model is to use the kernels."""
-    chosen = os.environ.get("TINY_LLM_KERNELS", "auto")
-    if chosen not in {"auto", "none", "own"}:
-        raise ValueError(
-            f"TINY_LLM_KERNELS: expected auto, none or own, got {chosen!r}"
-        )
-    if chosen == "auto":
-        return mx.default_device() == mx.Device(mx.cpu) and _is_built()
-    return chosen == "own"
-
-
-@functools.cache
-def _is_built() -> bool:
-    """Tell whether there is a compiled module."""
-    try:
-        built()
-    except NotBuiltError:
-        return False
-    return True
-
-
-def _weight(w: "QuantizedWeights") -> Any:  # noqa: ANN401 - of the module in C++
-    """Hand the arrays of a quantised matrix to C++."""
-    return built().Weight(w.weight, w.scales, w.biases, w.group_size, w.bits)
-
-
-def settle(*arrays: mx.array) -> None:
-    """Keep arrays that are read again and again in large pages of memory.
-
-    They stay where they are, and as they are. A processor reads ahead up to the end of
-    a page, of 4 KB as a rule: out of pages of 2 MB it reads faster. Linux has them on
-    request, and elsewhere nothing happens.
-
-    Args:
-        arrays: They are evaluated.
-    """
-    mx.eval(arrays)
-    for array in arrays:
-        built().prefer_large_pages(array)
+Queries = Float[mx.array, "B H_q L D"]
+Keys = Float[mx.array, "B H S D"]
+"""Of values, too. Each of the H heads serves H_q / H neighbouring query heads."""
 
 
 # Day 4: a quantised matrix times a vector.
 
 
-def matvec_naive(
-    x: Float[mx.array, " I"], w: "QuantizedWeights"
-) -> Float[mx.array, " O"]:
+def matvec_naive(x: Float[mx.array, " I"], w: Packed) -> Float[mx.array, " O"]:
     """Multiply a vector, one weight after the other.
 
         y = w x
 
     Args:
-        x: In float32, float16 or bfloat16. So is the result.
+        x: The vector.
         w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
-    return built().matvec_naive(x, _weight(w))
+    return built().matvec_naive(x, packed(w))
 
 
-def matvec_blocked(
-    x: Float[mx.array, " I"], w: "QuantizedWeights"
-) -> Float[mx.array, " O"]:
-    """Multiply a vector, a word of weights and four rows at a time.
-
-        y = w x
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matvec_blocked(x, _weight(w))
+def matvec_blocked(x: Float[mx.array, " I"], w: Packed) -> Float[mx.array, " O"]:
+    """Do what `matvec_naive` does, a word of weights and four rows at a time."""
+    return built().matvec_blocked(x, packed(w))
 
 
-def matvec_simd(
-    x: Float[mx.array, " I"], w: "QuantizedWeights"
-) -> Float[mx.array, " O"]:
-    """Multiply a vector, several weights in one instruction.
-
-        y = w x
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matvec_simd(x, _weight(w))
+def matvec_simd(x: Float[mx.array, " I"], w: Packed) -> Float[mx.array, " O"]:
+    """Do what `matvec_naive` does, several weights in one instruction."""
+    return built().matvec_simd(x, packed(w))
 
 
-def matvec_int8(
-    x: Float[mx.array, " I"], w: "QuantizedWeights"
-) -> Float[mx.array, " O"]:
+def matvec_int8(x: Float[mx.array, " I"], w: Packed) -> Float[mx.array, " O"]:
     """Multiply a vector that is rounded to 8 bits, group by group.
 
         y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
 
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
+    Arguments are those of `matvec_naive`.
     """
-    return built().matvec_int8(x, _weight(w))
+    return built().matvec_int8(x, packed(w))
 
 
-def matvec_threaded(
-    x: Float[mx.array, " I"], w: "QuantizedWeights"
-) -> Float[mx.array, " O"]:
-    """Do what `matvec_int8` does, on all cores.
-
-        y_o = sum over groups g of  s_og * sx_g * sum(q_w * q_x) + b_og * sum(x)
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matvec_threaded(x, _weight(w))
+def matvec_threaded(x: Float[mx.array, " I"], w: Packed) -> Float[mx.array, " O"]:
+    """Do what `matvec_int8` does, on all cores."""
+    return built().matvec_threaded(x, packed(w))
 
 
 # Day 5: a quantised matrix times many vectors.
 
 
-def matmul_naive(
-    x: Float[mx.array, "L I"], w: "QuantizedWeights"
-) -> Float[mx.array, "L O"]:
+def matmul_naive(x: Float[mx.array, "L I"], w: Packed) -> Float[mx.array, "L O"]:
     """Multiply vectors, one product of two numbers after the other.
 
         y[t] = w x[t]
 
     Args:
-        x: In float32, float16 or bfloat16. So is the result.
+        x: One vector per row.
         w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
-    return built().matmul_naive(x, _weight(w))
+    return built().matmul_naive(x, packed(w))
 
 
-def matmul_blocked(
-    x: Float[mx.array, "L I"], w: "QuantizedWeights"
-) -> Float[mx.array, "L O"]:
-    """Multiply vectors by a block of the matrix after the other, in floats.
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matmul_blocked(x, _weight(w))
+def matmul_blocked(x: Float[mx.array, "L I"], w: Packed) -> Float[mx.array, "L O"]:
+    """Do what `matmul_naive` does, one block of the matrix after the other."""
+    return built().matmul_blocked(x, packed(w))
 
 
 def pack_panel(
-    w: "QuantizedWeights", first_row: int
+    w: Packed, first_row: int
 ) -> tuple[
     UInt8[mx.array, "quads 16 4"],
     Float[mx.array, "groups 16"],
@@ -221,52 +92,32 @@ def pack_panel(
 
     Args:
         w: The matrix.
-        first_row: Of the 16. What the result has for rows behind the last is arbitrary.
+        first_row: Of the 16. What the result has for rows after the last is arbitrary.
 
     Returns:
         The integers: four inputs of the first output, the same four of the second, and
-        so on; the scales, those of a group side by side; the biases, likewise. With 4
-        bits, the even inputs of a block of up to 64 come before its odd ones.
+        so on; the scales, those of a group side by side; the biases, in the same order.
+        With 4 bits, the even inputs of a block of up to 64 come before its odd ones.
 
     Raises:
         ValueError: There is no such row, or the matrix is none.
     """
-    return tuple(built().pack_panel(_weight(w), first_row))
+    return tuple(built().pack_panel(packed(w), first_row))
 
 
-def matmul_int8(
-    x: Float[mx.array, "L I"], w: "QuantizedWeights"
-) -> Float[mx.array, "L O"]:
-    """Multiply vectors, rounded to 8 bits, in tiles that stay in registers.
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matmul_int8(x, _weight(w))
+def matmul_int8(x: Float[mx.array, "L I"], w: Packed) -> Float[mx.array, "L O"]:
+    """Multiply vectors that are rounded to 8 bits, in tiles that stay in registers."""
+    return built().matmul_int8(x, packed(w))
 
 
-def matmul_threaded(
-    x: Float[mx.array, "L I"], w: "QuantizedWeights"
-) -> Float[mx.array, "L O"]:
-    """Multiply vectors like `matmul_int8`, on all cores.
-
-    Args:
-        x: In float32, float16 or bfloat16. So is the result.
-        w: The matrix, O x I when it is unpacked.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
-    """
-    return built().matmul_threaded(x, _weight(w))
+def matmul_threaded(x: Float[mx.array, "L I"], w: Packed) -> Float[mx.array, "L O"]:
+    """Do what `matmul_int8` does, on all cores."""
+    return built().matmul_threaded(x, packed(w))
 
 
 def quantized_linear(
     x: Float[mx.array, "*N I"],
-    w: "QuantizedWeights",
+    w: Packed,
     bias: Float[mx.array, " O"] | None = None,
 ) -> Float[mx.array, "*N O"]:
     """Apply a linear layer whose weight is quantised to every vector of `x`.
@@ -277,12 +128,9 @@ def quantized_linear(
     does no more. For several the matrix is packed into panels first.
 
     Args:
-        x: Vectors of length I, in float32, float16 or bfloat16. So is the result.
+        x: Vectors of length I.
         w: The weight, O x I when it is unpacked.
         bias: Added to every result. None adds nothing.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
     num_tokens = math.prod(x.shape[:-1])
     if num_tokens == 1:
@@ -294,7 +142,7 @@ def quantized_linear(
 
 
 def quantized_product_of_mlx(
-    x: Float[mx.array, "*N I"], w: "QuantizedWeights"
+    x: Float[mx.array, "*N I"], w: Packed
 ) -> Float[mx.array, "*N O"]:
     """Multiply with the kernel of MLX, where it computes on a GPU.
 
@@ -311,80 +159,57 @@ def quantized_product_of_mlx(
 
 
 def _attend(
-    rung: str,
+    variant: str,
     inputs: tuple[mx.array, mx.array, mx.array],
     scale: float,
-    mask: mx.array | str | None,
+    mask: Mask,
 ) -> mx.array:
     """Hand everything to C++, and a mask as what it is: an array, or a name."""
-    if isinstance(mask, str) and mask != "causal":
-        raise ValueError(f"{rung}: expected 'causal', an array or None, got {mask!r}")
     is_causal = isinstance(mask, str)
+    if is_causal and mask != "causal":
+        raise ValueError(
+            f"{variant}: expected 'causal', an array or None, got {mask!r}"
+        )
     added = None if is_causal else mask
-    return getattr(built(), rung)(*inputs, scale, is_causal, added)
+    return getattr(built(), variant)(*inputs, scale, is_causal, added)
 
 
 def attention_online(
-    query: Float[mx.array, "B H_q L D"],
-    key: Float[mx.array, "B H S D"],
-    value: Float[mx.array, "B H S D"],
-    scale: float,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
-) -> Float[mx.array, "B H_q L D"]:
+    query: Queries, key: Keys, value: Keys, scale: float, mask: Mask = None
+) -> Queries:
     """Attend, one key after the other, with a running maximum.
 
         y = softmax(query key^T * scale + mask) value
 
     Args:
-        query: In float32, float16 or bfloat16. So is the result.
-        key: Of H heads, of which each serves H_q / H neighbouring query heads.
-        value: Likewise.
+        query: What the L new tokens look for.
+        key: What each of the S tokens offers.
+        value: What each of them hands over.
         scale: Factor on the scores.
         mask: Added to the scores: any shape that broadcasts to `B x H_q x L x S`.
             With "causal", the last query sees all keys, and each one before it sees
             one less.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
     return _attend("attention_online", (query, key, value), scale, mask)
 
 
 def attention_tiled(
-    query: Float[mx.array, "B H_q L D"],
-    key: Float[mx.array, "B H S D"],
-    value: Float[mx.array, "B H S D"],
-    scale: float,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
-) -> Float[mx.array, "B H_q L D"]:
-    """Attend, tile by tile, with all query heads that share a key head.
-
-    Arguments and errors are those of `attention_online`.
-    """
+    query: Queries, key: Keys, value: Keys, scale: float, mask: Mask = None
+) -> Queries:
+    """Do what `attention_online` does, tile by tile, for all heads that share keys."""
     return _attend("attention_tiled", (query, key, value), scale, mask)
 
 
 def attention_split(
-    query: Float[mx.array, "B H_q L D"],
-    key: Float[mx.array, "B H S D"],
-    value: Float[mx.array, "B H S D"],
-    scale: float,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
-) -> Float[mx.array, "B H_q L D"]:
-    """Attend with few queries, to pieces of the keys in parallel.
-
-    Arguments and errors are those of `attention_online`.
-    """
+    query: Queries, key: Keys, value: Keys, scale: float, mask: Mask = None
+) -> Queries:
+    """Do what `attention_online` does, on pieces of the keys in parallel."""
     return _attend("attention_split", (query, key, value), scale, mask)
 
 
 def attention_of_mlx(
-    query: Float[mx.array, "B H_q L D"],
-    key: Float[mx.array, "B H S D"],
-    value: Float[mx.array, "B H S D"],
-    scale: float,
-    mask: Float[mx.array, "..."] | Literal["causal"] | None = None,
-) -> Float[mx.array, "B H_q L D"]:
+    query: Queries, key: Keys, value: Keys, scale: float, mask: Mask = None
+) -> Queries:
     """Attend with the kernel of MLX, where those of this course are off.
 
     Arguments are those of `attention_online`. It asks for a mask in the dtype of the
@@ -408,12 +233,9 @@ def rms_norm(
     Computed in float32. The result has the dtype of `x`.
 
     Args:
-        x: In float32, float16 or bfloat16, like all inputs of the functions below.
+        x: Activations.
         weight: Learned gain, one per channel.
         eps: Added to the mean square, so in units of x squared.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
     return built().rms_norm(x, weight, eps)
 
@@ -437,9 +259,6 @@ def add_rms_norm(
 
     Returns:
         The sum h, and y.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
     return built().add_rms_norm(x, residual, weight, eps)
 
@@ -474,9 +293,6 @@ def swiglu(
     Args:
         gate: What opens the gate.
         up: What goes through, of the same shape and dtype.
-
-    Raises:
-        ValueError: Shapes or dtypes differ.
     """
     return built().swiglu(gate, up)
 
@@ -497,21 +313,18 @@ class Layer:
         num_heads: Number of query heads H. Their width D is E / H.
         eps: Of both norms.
         base: Of the rotation of queries and keys.
-
-    Raises:
-        ValueError: Shapes or dtypes do not fit.
     """
 
     def __init__(
         self,
-        matrices: Sequence["QuantizedWeights"],
+        matrices: Sequence[Packed],
         vectors: Sequence[Float[mx.array, " _"]],
         *,
         num_heads: int,
         eps: float,
         base: float,
     ) -> None:
-        weights = [_weight(w) for w in matrices]
+        weights = [packed(w) for w in matrices]
         self._layer = built().Layer(weights, list(vectors), num_heads, eps, base)
 
     def __call__(
@@ -530,7 +343,7 @@ class Layer:
         Args:
             x: In float32.
             keys: Those of `offset` tokens, and room for L more.
-            values: Likewise.
+            values: Those of the same tokens.
             offset: How many tokens came before.
 
         Returns:

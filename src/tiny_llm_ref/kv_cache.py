@@ -1,14 +1,12 @@
 """The memory of the model: the keys and values of all tokens that it has seen."""
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import mlx.core as mx
 from jaxtyping import Float
 
 from . import kernels
-
-Mask = Float[mx.array, "..."] | Literal["causal"] | None
+from .masks import Mask
 
 
 class TinyKvCache(ABC):
@@ -60,8 +58,8 @@ class TinyKvFullCache(TinyKvCache):
 
     def __init__(self) -> None:
         self.offset = 0
-        self._keys: mx.array | None = None
-        self._values: mx.array | None = None
+        # Public for the operation of day 7, which writes into them itself.
+        self.buffers = _Buffers()
 
     def update_and_fetch(
         self,
@@ -84,34 +82,57 @@ class TinyKvFullCache(TinyKvCache):
         """
         del mask_length
         start, stop = self.offset, self.offset + key.shape[2]
-        self._keys = _with_room(self._keys, key, stop)
-        self._values = _with_room(self._values, value, stop)
-        self._keys[:, :, start:stop] = key
-        self._values[:, :, start:stop] = value
+        keys, values = self.buffers.lend(key, value, stop)
+        keys[:, :, start:stop] = key
+        values[:, :, start:stop] = value
+        self.buffers.take_back(keys, values)
         self.offset = stop
-        return self._keys[:, :, :stop], self._values[:, :, :stop], stop, mask
+        return keys[:, :, :stop], values[:, :, :stop], stop, mask
 
-    def _lend(
-        self, new: Float[mx.array, "B H L D"]
+
+class _Buffers:
+    """Keys and values in two arrays, each with room for more than are there.
+
+    Whether kernels are going to read them is asked once, when they are made.
+    """
+
+    def __init__(self) -> None:
+        self._keys: mx.array | None = None
+        self._values: mx.array | None = None
+        self._are_for_kernels = kernels.are_on()
+
+    def lend(
+        self,
+        key: Float[mx.array, "B H L D"],
+        value: Float[mx.array, "B H L D"],
+        num_places: int,
     ) -> tuple[Float[mx.array, "B H C D"], Float[mx.array, "B H C D"]]:
-        """Hand out both buffers, with room for L more tokens, to be written into.
+        """Hand out both, with room for all tokens, to be written into.
 
         Args:
-            new: As long as what will be written on every axis: only its shape and
-                dtype count.
+            key: Only its dtype and shape count: it says how long all axes but L are.
+            value: In the same way.
+            num_places: How many tokens there are going to be.
         """
-        stop = self.offset + new.shape[2]
-        return _with_room(self._keys, new, stop), _with_room(self._values, new, stop)
+        return (
+            self._longer(self._keys, key, num_places),
+            self._longer(self._values, value, num_places),
+        )
 
-    def _take_back(
-        self,
-        keys: Float[mx.array, "B H C D"],
-        values: Float[mx.array, "B H C D"],
-        num_new: int,
+    def take_back(
+        self, keys: Float[mx.array, "B H C D"], values: Float[mx.array, "B H C D"]
     ) -> None:
-        """Keep the buffers into which `num_new` tokens were written."""
+        """Keep both, with what has been written into them."""
         self._keys, self._values = keys, values
-        self.offset += num_new
+
+    def _longer(
+        self, buffer: mx.array | None, new: mx.array, num_places: int
+    ) -> mx.array:
+        """Return a buffer with room, in pages that kernels read faster if they do."""
+        longer = _with_room(buffer, new, num_places)
+        if self._are_for_kernels and longer is not buffer:
+            kernels.advise_huge_pages(longer)
+        return longer
 
 
 def _with_room(
@@ -129,13 +150,10 @@ def _with_room(
     B, H, _, D = new.shape  # noqa: N806 - the axes as in the shapes
     if buffer is None:
         # At least 16, so that the first tokens of a short text do not move at once.
-        longer = mx.zeros((B, H, max(num_places, 16), D), new.dtype)
-    elif num_places <= (capacity := buffer.shape[2]):
+        return mx.zeros((B, H, max(num_places, 16), D), new.dtype)
+    capacity = buffer.shape[2]
+    if num_places <= capacity:
         return buffer
-    else:
-        num_spare = max(num_places, 2 * capacity) - capacity
-        spare = mx.zeros((B, H, num_spare, D), buffer.dtype)
-        longer = mx.concatenate([buffer, spare], axis=2)
-    if kernels.are_on():
-        kernels.settle(longer)
-    return longer
+    num_spare = max(num_places, 2 * capacity) - capacity
+    spare = mx.zeros((B, H, num_spare, D), buffer.dtype)
+    return mx.concatenate([buffer, spare], axis=2)

@@ -1,6 +1,6 @@
 """The Qwen2 model, put together from the pieces of Week 1."""
 
-from typing import Any, Literal
+from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
@@ -9,10 +9,10 @@ from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
 from .layer_norm import RMSNorm
+from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import dequantize_linear
-
-Mask = Float[mx.array, "..."] | Literal["causal"] | None
+from .weights import checked
 
 
 class Qwen2MultiHeadAttention:
@@ -65,13 +65,13 @@ class Qwen2MultiHeadAttention:
             )
         head_dim = hidden_size // num_heads
         kv_size = num_kv_heads * head_dim
-        self.wq = _checked("wq", wq, (hidden_size, hidden_size))
-        self.wk = _checked("wk", wk, (kv_size, hidden_size))
-        self.wv = _checked("wv", wv, (kv_size, hidden_size))
-        self.wo = _checked("wo", wo, (hidden_size, hidden_size))
-        self.bq = _checked("bq", bq, (hidden_size,))
-        self.bk = _checked("bk", bk, (kv_size,))
-        self.bv = _checked("bv", bv, (kv_size,))
+        self.wq = checked("wq", wq, (hidden_size, hidden_size))
+        self.wk = checked("wk", wk, (kv_size, hidden_size))
+        self.wv = checked("wv", wv, (kv_size, hidden_size))
+        self.wo = checked("wo", wo, (hidden_size, hidden_size))
+        self.bq = checked("bq", bq, (hidden_size,))
+        self.bk = checked("bk", bk, (kv_size,))
+        self.bv = checked("bv", bv, (kv_size,))
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
         self.rope = RoPE(head_dim, max_seq_len, theta)
@@ -123,9 +123,9 @@ class Qwen2MLP:
         w_up: Float[mx.array, "I E"],
         w_down: Float[mx.array, "E I"],
     ) -> None:
-        self.w_gate = _checked("w_gate", w_gate, (hidden_dim, dim))
-        self.w_up = _checked("w_up", w_up, (hidden_dim, dim))
-        self.w_down = _checked("w_down", w_down, (dim, hidden_dim))
+        self.w_gate = checked("w_gate", w_gate, (hidden_dim, dim))
+        self.w_up = checked("w_up", w_up, (hidden_dim, dim))
+        self.w_down = checked("w_down", w_down, (dim, hidden_dim))
 
     def __call__(self, x: Float[mx.array, "*N L E"]) -> Float[mx.array, "*N L E"]:
         """Transform every vector of `x`."""
@@ -297,10 +297,3 @@ def _load_block(args: Any, layer: Any) -> Qwen2TransformerBlock:  # noqa: ANN401
         max_seq_len=args.max_position_embeddings,
         theta=args.rope_theta,
     )
-
-
-def _checked(name: str, weight: mx.array, shape: tuple[int, ...]) -> mx.array:
-    """Return `weight`, once its shape is known to be right."""
-    if weight.shape != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {weight.shape}")
-    return weight

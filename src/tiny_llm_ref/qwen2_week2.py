@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
@@ -12,19 +12,20 @@ from . import kernels
 from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .embedding import Embedding
-from .kv_cache import Mask, TinyKvCache, TinyKvFullCache
+from .kv_cache import TinyKvCache
 from .layer_norm import RMSNorm
+from .masks import Mask
 from .positional_encoding import RoPE
-from .quantize import QuantizedWeights, dequantize, quantized_linear
-
-Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
+from .quantize import QuantizedWeights, quantized_linear
+from .weights import PackedEmbedding, checked, for_kernels
+from .whole_layer import WholeLayer
 
 
 class Qwen2MultiHeadAttention:
     """Attend with grouped heads to the new tokens and to those in a cache.
 
         q = rope(x wq^T + bq)   k = rope(x wk^T + bk)   v = x wv^T + bv
-        K, V = k and v behind those in the cache
+        K, V = k and v after those in the cache
         y = concat over heads of attention(q, K, V) wo^T
 
     Only the L new tokens are projected and rotated. The cache keeps keys as they are
@@ -76,16 +77,15 @@ class Qwen2MultiHeadAttention:
             )
         head_dim = hidden_size // num_heads
         kv_size = num_kv_heads * head_dim
-        self.wq = _checked("wq", wq, (hidden_size, hidden_size))
-        self.wk = _checked("wk", wk, (kv_size, hidden_size))
-        self.wv = _checked("wv", wv, (kv_size, hidden_size))
-        self.wo = _checked("wo", wo, (hidden_size, hidden_size))
-        self.bq = _checked("bq", bq, (hidden_size,))
-        self.bk = _checked("bk", bk, (kv_size,))
-        self.bv = _checked("bv", bv, (kv_size,))
+        self.wq = checked("wq", wq, (hidden_size, hidden_size))
+        self.wk = checked("wk", wk, (kv_size, hidden_size))
+        self.wv = checked("wv", wv, (kv_size, hidden_size))
+        self.wo = checked("wo", wo, (hidden_size, hidden_size))
+        self.bq = checked("bq", bq, (hidden_size,))
+        self.bk = checked("bk", bk, (kv_size,))
+        self.bv = checked("bv", bv, (kv_size,))
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
-        self.theta = theta
         self.rope = _shared_rope(head_dim, max_seq_len, theta)
         self.attend = (
             flash_attention
@@ -150,9 +150,9 @@ class Qwen2MLP:
         w_up: Float[mx.array, "I E"] | QuantizedWeights,
         w_down: Float[mx.array, "E I"] | QuantizedWeights,
     ) -> None:
-        self.w_gate = _checked("w_gate", w_gate, (hidden_dim, dim))
-        self.w_up = _checked("w_up", w_up, (hidden_dim, dim))
-        self.w_down = _checked("w_down", w_down, (dim, hidden_dim))
+        self.w_gate = checked("w_gate", w_gate, (hidden_dim, dim))
+        self.w_up = checked("w_up", w_up, (hidden_dim, dim))
+        self.w_down = checked("w_down", w_down, (dim, hidden_dim))
 
     def __call__(self, x: Float[mx.array, "*N L E"]) -> Float[mx.array, "*N L E"]:
         """Transform every vector of `x`."""
@@ -245,7 +245,18 @@ class Qwen2TransformerBlock:
         self.post_attention_layernorm = RMSNorm(
             hidden_size, w_post_attention_layernorm, rms_norm_eps
         )
-        self._whole = _WholeLayer.of(self) if use_flash_attention else None
+        matrices = (wq, wk, wv, wo, w_gate, w_up, w_down)
+        packed = [one for one in matrices if isinstance(one, QuantizedWeights)]
+        self.whole_layer = None
+        if use_flash_attention and len(packed) == len(matrices) and kernels.are_on():
+            self.whole_layer = WholeLayer(
+                packed,
+                (bq, bk, bv, w_input_layernorm, w_post_attention_layernorm),
+                num_heads=num_attention_heads,
+                max_seq_len=max_seq_len,
+                eps=rms_norm_eps,
+                theta=theta,
+            )
 
     def __call__(
         self,
@@ -262,75 +273,10 @@ class Qwen2TransformerBlock:
             cache: What the attention of this layer remembers.
             mask: What the new tokens may see.
         """
-        if self._whole and self._whole.suits(x, offset, cache, mask):
-            assert isinstance(cache, TinyKvFullCache)
-            return self._whole(x, cache)
+        if self.whole_layer and self.whole_layer.suits(x, offset, cache, mask):
+            return self.whole_layer(x, cache)
         h = x + self.attention(self.input_layernorm(x), offset, cache, mask)
         return h + self.mlp(self.post_attention_layernorm(h))
-
-
-class _WholeLayer:
-    """A layer as a single operation on the CPU, and when it can take its place.
-
-    Args:
-        layer: Whose operation it is.
-        matrices: Its weights, which are all quantised.
-    """
-
-    def __init__(
-        self, layer: Qwen2TransformerBlock, matrices: Sequence[QuantizedWeights]
-    ) -> None:
-        attention = layer.attention
-        self._num_positions = attention.rope.seq_len
-        self._shape = (attention.num_kv_heads, attention.rope.dims)
-        self._layer = kernels.Layer(
-            matrices,
-            (
-                *(attention.bq, attention.bk, attention.bv),
-                layer.input_layernorm.weight,
-                layer.post_attention_layernorm.weight,
-            ),
-            num_heads=attention.num_heads,
-            eps=layer.input_layernorm.eps,
-            base=attention.theta,
-        )
-
-    @classmethod
-    def of(cls, layer: Qwen2TransformerBlock) -> "_WholeLayer | None":
-        """Return a layer as an operation, or None if there is none for it."""
-        attention, mlp = layer.attention, layer.mlp
-        weights = (attention.wq, attention.wk, attention.wv, attention.wo)
-        weights += (mlp.w_gate, mlp.w_up, mlp.w_down)
-        matrices = [one for one in weights if isinstance(one, QuantizedWeights)]
-        are_quantised = len(matrices) == len(weights)
-        return cls(layer, matrices) if are_quantised and kernels.are_on() else None
-
-    def suits(self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask) -> bool:
-        """Tell whether the operation computes what the layer is asked for.
-
-        It reads and writes the buffers of a `TinyKvFullCache`, for a single sequence.
-        """
-        return (
-            type(cache) is TinyKvFullCache
-            and offset == cache.offset
-            and offset + x.shape[1] <= self._num_positions
-            and isinstance(mask, str)
-            and x.shape[0] == 1
-            and x.dtype == mx.float32
-        )
-
-    def __call__(
-        self, x: Float[mx.array, "1 L E"], cache: TinyKvFullCache
-    ) -> Float[mx.array, "1 L E"]:
-        """Carry the stream through the layer, and add its tokens to the cache."""
-        num_kv_heads, head_dim = self._shape
-        new = mx.zeros((1, num_kv_heads, x.shape[1], head_dim), x.dtype)
-        offset = cache.offset
-        # Private for others than these two, who write into the cache together.
-        keys, values = cache._lend(new)  # pyright: ignore[reportPrivateUsage]
-        y, keys, values = self._layer(x, keys, values, offset)
-        cache._take_back(keys, values, x.shape[1])  # pyright: ignore[reportPrivateUsage]
-        return y
 
 
 class Qwen2ModelWeek2:
@@ -366,7 +312,11 @@ class Qwen2ModelWeek2:
             )
         weights = mlx_model.model
         table = _stored(weights.embed_tokens)
-        self.embedding = _embedding_of(args, table)
+        self.embedding = (
+            PackedEmbedding(table)
+            if isinstance(table, QuantizedWeights)
+            else Embedding(args.vocab_size, args.hidden_size, table)
+        )
         self.num_hidden_layers = len(weights.layers)
         self.layers = [
             _load_block(args, layer, enable_flash_attn) for layer in weights.layers
@@ -375,6 +325,7 @@ class Qwen2ModelWeek2:
         self.w_lm_head = (
             table if args.tie_word_embeddings else _stored(mlx_model.lm_head)
         )
+        self.widens = kernels.are_on() and isinstance(self.w_lm_head, QuantizedWeights)
 
     def __call__(
         self,
@@ -402,7 +353,7 @@ class Qwen2ModelWeek2:
                 f"layer, got {len(cache)}"
             )
         x = self.embedding(inputs)
-        if kernels.are_on() and isinstance(self.w_lm_head, QuantizedWeights):
+        if self.widens:
             x = x.astype(mx.float32)
         for layer, own_cache in zip(self.layers, cache, strict=True):
             x = layer(x, offset, own_cache, mask="causal")
@@ -413,46 +364,6 @@ class Qwen2ModelWeek2:
 def _shared_rope(head_dim: int, max_seq_len: int, theta: float) -> RoPE:
     """Return the rotation that all layers share: its table takes megabytes."""
     return RoPE(head_dim, max_seq_len, theta)
-
-
-class _PackedEmbedding:
-    """Look up vectors in a quantised table, and unpack only those.
-
-    Args:
-        table: One row per token id.
-    """
-
-    def __init__(self, table: QuantizedWeights) -> None:
-        self.table = table
-
-    def __call__(self, x: Integer[mx.array, "*N"]) -> Float[mx.array, "*N E"]:
-        """Look up the vector of every token id."""
-        table = self.table
-        rows = (table.weight[x], table.scales[x], table.biases[x])
-        return dequantize(*rows, table.group_size, table.bits)
-
-
-def _embedding_of(
-    args: Any,  # noqa: ANN401
-    table: Float[mx.array, "V E"] | QuantizedWeights,
-) -> Embedding | _PackedEmbedding:
-    """Build the embedding from its table."""
-    if isinstance(table, QuantizedWeights):
-        return _PackedEmbedding(table)
-    return Embedding(args.vocab_size, args.hidden_size, table)
-
-
-def _narrowed(w: QuantizedWeights) -> QuantizedWeights:
-    """Keep scales and biases in 16 bits, if they were read from there.
-
-    They are a ninth of what is read for each token then, instead of a fifth.
-    """
-    for dtype in (mx.float16, mx.bfloat16):
-        scales, biases = w.scales.astype(dtype), w.biases.astype(dtype)
-        is_same = mx.array_equal(scales, w.scales) & mx.array_equal(biases, w.biases)
-        if is_same.item():
-            return QuantizedWeights(scales, biases, w.group_size, w.bits, w.weight)
-    return w
 
 
 def _load_block(
@@ -490,28 +401,10 @@ def _stored(
     mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
 ) -> Float[mx.array, "O I"] | QuantizedWeights:
     """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
-    if isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
-        w = QuantizedWeights.from_mlx_layer(mlx_layer)
-        if kernels.are_on():
-            w = _narrowed(w)
-            kernels.settle(w.weight, w.scales, w.biases)
-        return w
-    return mlx_layer.weight
-
-
-def _checked(name: str, weight: Weight, shape: tuple[int, ...]) -> Weight:
-    """Return `weight`, once its shape is known to be right."""
-    if (got := _shape(weight)) != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {got}")
-    return weight
-
-
-def _shape(weight: mx.array | QuantizedWeights) -> tuple[int, ...]:
-    """Return the shape of a weight, of the dense one if it is packed."""
-    if isinstance(weight, QuantizedWeights):
-        num_outputs, num_words = weight.weight.shape
-        return num_outputs, num_words * 32 // weight.bits
-    return weight.shape
+    if not isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
+        return mlx_layer.weight
+    w = QuantizedWeights.from_mlx_layer(mlx_layer)
+    return for_kernels(w) if kernels.are_on() else w
 
 
 def _project(

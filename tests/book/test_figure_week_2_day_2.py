@@ -8,7 +8,7 @@ from mlx_lm.models import qwen2
 from tests.book.conftest import OpenFigure
 
 from tiny_llm_course.book.chapter_data import values_of
-from tiny_llm_lab.bench.engines import RUNGS, Stored
+from tiny_llm_lab.bench.engines import VARIANTS, Stored
 from tiny_llm_lab.bench.interleaved import Case
 from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
@@ -57,7 +57,7 @@ def test_a_step_costs_what_the_bench_sets_its_measurements_against(
 ) -> None:
     bits, dtype = FORMATS[weights]
     stored = Stored(weights, str(dtype).removeprefix("mlx.core."), bits)
-    case = Case(RUNGS[0], MODELS[model], work, length)
+    case = Case(VARIANTS[0], MODELS[model], work, length)
     expected = cost_of(case, stored, CHAPTER_MACHINE)
 
     choice = {"prefill": "read", "generate": "write"}[work]

@@ -15,7 +15,7 @@ from tiny_llm_lab.bench.engines import (
     ATTENTION,
     KINDS,
     PEERS,
-    RUNGS,
+    VARIANTS,
     Kind,
     Step,
     Stored,
@@ -104,7 +104,7 @@ def machine_kind() -> Kind:
     return engines.MACHINE
 
 
-WEEK_1, MLX_LM = RUNGS[0], PEERS[0]
+WEEK_1, MLX_LM = VARIANTS[0], PEERS[0]
 
 
 def test_engines_have_their_turns_one_after_the_other() -> None:
@@ -329,7 +329,7 @@ def test_an_engine_is_chosen_by_its_key_or_with_all_of_its_library(
     assert len(chosen([name])) == number
 
 
-def test_only_the_last_rungs_have_kernels() -> None:
+def test_only_the_last_variants_have_kernels() -> None:
     on = [kind.key for kind in KINDS if environment(kind)["TINY_LLM_KERNELS"] == "own"]
 
     assert on == ["kernels", "everything"]

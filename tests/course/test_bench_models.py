@@ -82,16 +82,16 @@ def test_a_model_has_the_dtype_that_is_asked_for(
     assert network.model.layers[0].mlp.up_proj.scales.dtype == mx.bfloat16
 
 
-@pytest.mark.parametrize("rung", ["week1", "cache", "quantised"])
-def test_a_rung_reads_and_writes(rung: str) -> None:
-    engine = ours.build(EMBEDDED_MODEL, "ref", rung)
+@pytest.mark.parametrize("variant", ["week1", "cache", "quantised"])
+def test_a_variant_reads_and_writes(variant: str) -> None:
+    engine = ours.build(EMBEDDED_MODEL, "ref", variant)
 
     engine.prefill(5)()
     step = engine.generate(5)
     step()
     step()
 
-    assert engine.stored.bits == (4 if rung == "quantised" else None)
+    assert engine.stored.bits == (4 if variant == "quantised" else None)
 
 
 def test_a_prompt_in_two_pieces_fills_the_cache() -> None:
@@ -120,13 +120,13 @@ def test_packed_weights_count_as_they_were_loaded() -> None:
     assert least < engine.stored.weight_bytes < 1.02 * least
 
 
-@pytest.mark.parametrize("rung", ["week1", "cache", "kernels", "everything"])
-def test_a_rung_that_is_not_there_is_missing(rung: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("variant", ["week1", "cache", "kernels", "everything"])
+def test_a_variant_that_is_not_there_is_missing(variant: str, tmp_path: Path) -> None:
     """A learner on Day 2 has no kernels, and is not told so by a stack trace."""
     (tmp_path / "basics.py").touch()
 
     with pytest.raises(MissingError):
-        ours.build(EMBEDDED_MODEL, str(tmp_path), rung)
+        ours.build(EMBEDDED_MODEL, str(tmp_path), variant)
 
 
 def _flat(network: Any) -> Any:  # noqa: ANN401 - mlx has no types

@@ -52,7 +52,7 @@ def test_all_ways_compute_the_same(work: str) -> None:
         np.testing.assert_allclose(other, first, rtol=1e-3, atol=1e-4)
 
 
-def test_all_rungs_compute_the_same_product() -> None:
+def test_all_variants_compute_the_same_product() -> None:
     mx.random.seed(0)
     ways = WORK[PRODUCT](load_solution("ref"))
     found = {name: call() for name, call in ways.items()}

@@ -1,4 +1,4 @@
-"""`pdm run lab matvec-ladder`: rungs that take turns with MLX and with the memory."""
+"""`pdm run lab matvec-ladder`: variants in turns with MLX and with the memory."""
 
 import csv
 from pathlib import Path
@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tiny_llm_lab.commands.lab import command
 from tiny_llm_lab.experiments import matvec_ladder
-from tiny_llm_lab.experiments.matvec_ladder import LIBRARY, READING, RUNGS, Shape
+from tiny_llm_lab.experiments.matvec_ladder import LIBRARY, READING, VARIANTS, Shape
 from tiny_llm_lab.timing import Rounds
 from tiny_llm_ref import kernels
 
@@ -26,29 +26,31 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matvec_ladder, "ROUNDS", Rounds(0, 2, 2))
 
 
-def test_each_rung_is_timed_beside_the_library_and_the_memory(tmp_path: Path) -> None:
+def test_each_variant_is_timed_beside_the_library_and_the_memory(
+    tmp_path: Path,
+) -> None:
     ran = CliRunner().invoke(command, ["matvec-ladder", "--out", str(tmp_path)])
 
     with (tmp_path / "matvec-ladder.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert ran.exit_code == 0, ran.output
-    assert [row["rung"] for row in rows] == [*RUNGS, LIBRARY, READING]
+    assert [row["rung"] for row in rows] == [*VARIANTS, LIBRARY, READING]
     assert rows[-1]["share_of_bandwidth"] == "1.0"
     assert (tmp_path / "matvec-ladder.svg").exists()
 
 
-def test_the_table_compares_with_the_naive_rung() -> None:
+def test_the_table_compares_with_the_naive_variant() -> None:
     common = {"matrix": "small", "rows": 8, "columns": 128, "low_us": 1, "high_us": 9}
     times = {"naive": 100.0, "int8": 4.0, READING: 50.0}
     rows = [
         {
             **common,
-            "rung": rung,
+            "rung": variant,
             "time_us": time_us,
             "gb_per_s": 1.0,
             "share_of_bandwidth": 0.5,
         }
-        for rung, time_us in times.items()
+        for variant, time_us in times.items()
     ]
 
     lines = matvec_ladder.summary(rows)

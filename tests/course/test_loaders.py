@@ -58,7 +58,10 @@ def test_kernels_that_are_on_are_the_fastest(solution: Path) -> None:
     flash = "\n\ndef flash_attention(query, key, value, scale=None, mask=None):\n"
     with (solution / "attention.py").open("a") as file:
         file.write(f"{flash}    return query\n")
-    switch(solution, ON + "def settle(*arrays): pass\n\ndef Layer(*a, **b): pass\n")
+    switch(
+        solution,
+        ON + "def advise_huge_pages(*arrays): pass\n\ndef Layer(*a, **b): pass\n",
+    )
 
     assert loader_of(solution) == "kernels"
 

@@ -9,7 +9,7 @@ from tiny_llm_course.grading.judgement.closeness import Truth, is_close, wide
 from tiny_llm_ref import kernels
 from tiny_llm_ref.quantize import QuantizedWeights
 
-RUNGS = ("naive", "blocked", "simd", "int8", "threaded")
+VARIANTS = ("naive", "blocked", "simd", "int8", "threaded")
 
 
 def _weights(bits: int = 4, group_size: int = 32) -> QuantizedWeights:
@@ -19,8 +19,8 @@ def _weights(bits: int = 4, group_size: int = 32) -> QuantizedWeights:
     return QuantizedWeights(scales, biases, group_size, bits, packed)
 
 
-@pytest.fixture(params=RUNGS)
-def rung(
+@pytest.fixture(params=VARIANTS)
+def variant(
     request: pytest.FixtureRequest,
 ) -> Callable[[mx.array, QuantizedWeights], mx.array]:
     try:
@@ -39,10 +39,12 @@ def rung(
     ],
 )
 def test_a_vector_that_does_not_fit_is_refused(
-    rung: Callable[[mx.array, QuantizedWeights], mx.array], x: mx.array, complaint: str
+    variant: Callable[[mx.array, QuantizedWeights], mx.array],
+    x: mx.array,
+    complaint: str,
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
-        rung(x, _weights())
+        variant(x, _weights())
 
 
 def _without_a_row(w: QuantizedWeights) -> QuantizedWeights:
@@ -78,12 +80,12 @@ def _in_signed_words(w: QuantizedWeights) -> QuantizedWeights:
     ],
 )
 def test_weights_that_do_not_fit_are_refused(
-    rung: Callable[[mx.array, QuantizedWeights], mx.array],
+    variant: Callable[[mx.array, QuantizedWeights], mx.array],
     spoil: Callable[[QuantizedWeights], QuantizedWeights],
     complaint: str,
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
-        rung(mx.zeros((128,)), spoil(_weights()))
+        variant(mx.zeros((128,)), spoil(_weights()))
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
@@ -104,23 +106,23 @@ def test_all_cores_compute_what_one_does(bits: int, group_size: int) -> None:
 
 
 def test_a_matrix_without_rows_gives_nothing(
-    rung: Callable[[mx.array, QuantizedWeights], mx.array],
+    variant: Callable[[mx.array, QuantizedWeights], mx.array],
 ) -> None:
     w = _weights()
     empty = QuantizedWeights(
         w.scales[:0], w.biases[:0], w.group_size, w.bits, w.weight[:0]
     )
 
-    assert rung(mx.zeros((128,)), empty).shape == (0,)
+    assert variant(mx.zeros((128,)), empty).shape == (0,)
 
 
 def test_a_matrix_without_columns_gives_zeros(
-    rung: Callable[[mx.array, QuantizedWeights], mx.array],
+    variant: Callable[[mx.array, QuantizedWeights], mx.array],
 ) -> None:
     """A sum of nothing, and no division by the bytes of a row."""
     nothing = mx.zeros((6, 0))
     words = mx.zeros((6, 0), mx.uint32)
 
-    y = rung(mx.zeros((0,)), QuantizedWeights(nothing, nothing, 32, 4, words))
+    y = variant(mx.zeros((0,)), QuantizedWeights(nothing, nothing, 32, 4, words))
 
     assert y.tolist() == [0.0] * 6

@@ -1,4 +1,4 @@
-"""`kernels.settle` asks for large pages, and changes nothing else."""
+"""`kernels.advise_huge_pages` asks for huge pages, and changes nothing else."""
 
 import platform
 import re
@@ -41,11 +41,11 @@ def needs_large_pages_on_request() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 5, 1 << 16, 3_000_001])
-def test_settled_arrays_hold_what_they_held(size: int) -> None:
+def test_advised_arrays_hold_what_they_held(size: int) -> None:
     """Of all sizes, and with arrays on both sides in the same pages."""
     arrays = [mx.arange(size) + i for i in range(3)]
 
-    kernels.settle(arrays[1])
+    kernels.advise_huge_pages(arrays[1])
 
     for i, array in enumerate(arrays):
         assert mx.array_equal(array, mx.arange(size) + i)
@@ -57,13 +57,13 @@ def test_a_large_array_stands_in_large_pages() -> None:
     mx.eval(array)
     before = in_large_pages()
 
-    kernels.settle(array)
+    kernels.advise_huge_pages(array)
 
     assert in_large_pages() > before
 
 
 def test_a_cache_that_grows_keeps_its_tokens() -> None:
-    """The longer buffer is settled before the new tokens are written."""
+    """The longer buffer is advised before the new tokens are written."""
     cache = TinyKvFullCache()
     new = mx.random.normal((1, 2, 300, 64), key=mx.random.key(0))
 
@@ -74,3 +74,19 @@ def test_a_cache_that_grows_keeps_its_tokens() -> None:
         stop = begin + 50
         assert mx.array_equal(seen[0], new[:, :, :stop])
         assert mx.array_equal(seen[1], 2 * new[:, :, :stop])
+
+
+@pytest.mark.parametrize(("made_with", "then"), [("own", "none"), ("none", "own")])
+def test_a_cache_stays_with_what_it_was_made_for(
+    monkeypatch: pytest.MonkeyPatch, made_with: str, then: str
+) -> None:
+    """The environment is asked once, and not whenever a buffer grows."""
+    advised: list[mx.array] = []
+    monkeypatch.setattr(kernels, "advise_huge_pages", advised.append)
+    monkeypatch.setenv("TINY_LLM_KERNELS", made_with)
+    cache = TinyKvFullCache()
+    monkeypatch.setenv("TINY_LLM_KERNELS", then)
+
+    cache.update_and_fetch(mx.ones((1, 2, 3, 4)), mx.ones((1, 2, 3, 4)))
+
+    assert len(advised) == (2 if made_with == "own" else 0)

@@ -108,7 +108,7 @@ def test_a_day_is_reset_as_a_whole(pdm_run: Run, checkout: Checkout) -> None:
     assert stub_of(checkout, "layer_norm.py") == stubs["layer_norm.py"]
     text = stub_of(checkout, "qwen2_week1.py")
     assert text.count("todo(") == 2
-    assert "def _checked(" in text
+    assert "def _load_block(" in text
 
 
 def test_of_a_day_only_what_was_touched_is_named(pdm_run: Run, norm: Path) -> None:

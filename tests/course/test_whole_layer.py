@@ -1,5 +1,7 @@
 """A layer of the reference as one operation: it is its kernels, one after the other."""
 
+from typing import Any
+
 import mlx.core as mx
 import pytest
 
@@ -39,8 +41,16 @@ def layer_of(
     return kernels.Layer(matrices, vectors, num_heads=HEADS, eps=EPS, base=BASE)
 
 
-def block_of(*, use_flash_attention: bool = True) -> Qwen2TransformerBlock:
-    (wq, wk, wv, wo, gate, up, down), (bq, bk, bv, norm_1, norm_2) = weights()
+def block_of(
+    matrices: list[QuantizedWeights] | None = None,
+    vectors: list[mx.array] | None = None,
+    *,
+    use_flash_attention: bool = True,
+) -> Qwen2TransformerBlock:
+    """Make a layer of these weights, or of any."""
+    if matrices is None or vectors is None:
+        matrices, vectors = weights()
+    (wq, wk, wv, wo, gate, up, down), (bq, bk, bv, norm_1, norm_2) = matrices, vectors
     return Qwen2TransformerBlock(
         *(HEADS, KV_HEADS, E, I, EPS, wq, wk, wv, wo, bq, bk, bv, gate, up, down),
         *(norm_1, norm_2, 64, BASE, use_flash_attention),
@@ -158,17 +168,14 @@ def test_a_layer_in_one_operation_agrees_with_one_in_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Within what rounding the activations to 8 bits changes."""
-    block, x = block_of(), mx.random.normal((1, 20, E))
-    found = block(x, 0, TinyKvFullCache(), "causal")
+    made = weights()
+    x = mx.random.normal((1, 20, E))
+    found = block_of(*made)(x, 0, TinyKvFullCache(), "causal")
     monkeypatch.setenv("TINY_LLM_KERNELS", "none")
 
-    right = block(x, 0, TinyKvFullCache(), mx.zeros((20, 20)) + causal(20))
+    right = block_of(*made)(x, 0, TinyKvFullCache(), "causal")
 
     assert mx.max(mx.abs(found - right)) < 0.05 * mx.max(mx.abs(right))
-
-
-def causal(length: int) -> mx.array:
-    return mx.where(mx.tri(length), 0.0, -mx.inf)
 
 
 class Watched(kernels.Layer):
@@ -187,6 +194,42 @@ def test_without_flash_attention_a_layer_is_many_operations(
     y = block(mx.ones((1, 2, E)), 0, TinyKvFullCache(), "causal")
 
     assert y.shape == (1, 2, E)
+
+
+@pytest.mark.parametrize(("made_with", "then"), [("own", "none"), ("none", "own")])
+def test_a_layer_stays_with_what_it_was_made_for(
+    monkeypatch: pytest.MonkeyPatch, made_with: str, then: str
+) -> None:
+    """The environment is asked once, and not at each token."""
+    monkeypatch.setenv("TINY_LLM_KERNELS", made_with)
+    block, cache = block_of(), TinyKvFullCache()
+    monkeypatch.setenv("TINY_LLM_KERNELS", then)
+    calls: list[int] = []
+    whole = kernels.Layer.__call__
+
+    def counted(self: kernels.Layer, *inputs: Any) -> Any:  # noqa: ANN401
+        calls.append(1)
+        return whole(self, *inputs)
+
+    monkeypatch.setattr(kernels.Layer, "__call__", counted)
+
+    mx.eval(block(mx.ones((1, 2, E)), 0, cache, "causal"))
+
+    assert len(calls) == (made_with == "own")
+
+
+def test_a_cache_without_buffers_is_left_to_the_operations_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A learner may have written it, while the layer is ours."""
+    monkeypatch.setattr(kernels, "Layer", Watched)
+    block, cache = block_of(), TinyKvFullCache()
+    assert block.whole_layer is not None
+
+    assert block.whole_layer.suits(mx.ones((1, 2, E)), 0, cache, "causal")
+    del cache.buffers
+
+    assert not block.whole_layer.suits(mx.ones((1, 2, E)), 0, cache, "causal")
 
 
 class OwnCache(TinyKvFullCache):

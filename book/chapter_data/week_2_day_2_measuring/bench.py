@@ -55,12 +55,12 @@ def speeds(rows: Sequence[Mapping[str, Any]], model: str) -> Table:
             lines.setdefault(engine, {})[row["work"], row["tokens"]] = row
     return [
         [
-            f"course, {rung}" if rung else name,
+            f"course, {variant}" if variant else name,
             weights,
             *(_speed(found.get(work)) for work in WORK),
             _share(found.get(WORK[0])),
         ]
-        for (name, rung, weights), found in lines.items()
+        for (name, variant, weights), found in lines.items()
     ]
 
 

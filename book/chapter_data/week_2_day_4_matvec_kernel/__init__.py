@@ -1,4 +1,4 @@
-"""Week 2, day 4: a group by hand, what rounding costs, and how fast each rung is."""
+"""Week 2, day 4: a group by hand, what rounding costs, and how fast each variant is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,7 @@ def numbers() -> dict[str, Any]:
 
 
 def drawings() -> dict[str, Figure]:
-    """Draw the lanes, the planes, and what the rungs reach."""
+    """Draw the lanes, the planes, and what the variants reach."""
     with style():
         return {
             "lanes": draw_lanes(),

@@ -16,7 +16,7 @@ def _rows() -> list[Row]:
 
 
 def measured() -> dict[str, Any]:
-    """Return the times of the first matrix, by rung, and how they compare."""
+    """Return the times of the first matrix, by variant, and how they compare."""
     first = matvec_ladder.SHAPES[0].name
     rows = {str(row["rung"]): row for row in _rows() if row["matrix"] == first}
     times = {name: float(row["time_us"]) for name, row in rows.items()}
@@ -28,7 +28,7 @@ def measured() -> dict[str, Any]:
     }
     library = times[matvec_ladder.LIBRARY]
     return {
-        **{rung: times[rung] for rung in matvec_ladder.RUNGS},
+        **{variant: times[variant] for variant in matvec_ladder.VARIANTS},
         "naive_ns": times["naive"] * 1e3 / (4864 * 896),
         "blocked_times": times["naive"] / times["blocked"],
         "simd_times": times["blocked"] / times["simd"],

@@ -11,7 +11,7 @@ TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
 
 TILE_TOKENS, PANEL_ROWS, GROUP = 12, 16, 64
 
-RUNGS = ("naive", "blocked", "int8", "threaded")
+VARIANTS = ("naive", "blocked", "int8", "threaded")
 
 
 def work() -> dict[str, Any]:
@@ -52,8 +52,8 @@ def ladder() -> dict[str, Any]:
     rows = kernel_times.LAB.kept(RESULTS).read()
     times_us = kernel_times.times_us(rows, kernel_times.PRODUCT)
     operations = work()["giga_operations"]
-    ms = {rung: times_us[rung] / 1e3 for rung in RUNGS}
-    rates = {f"{rung}_rate": operations / ms[rung] * 1e3 for rung in RUNGS}
+    ms = {variant: times_us[variant] / 1e3 for variant in VARIANTS}
+    rates = {f"{variant}_rate": operations / ms[variant] * 1e3 for variant in VARIANTS}
     factors = [before / after for before, after in itertools.pairwise(ms.values())]
     named = dict(zip(("blocking", "tiling", "threading"), factors, strict=True))
     peers = {

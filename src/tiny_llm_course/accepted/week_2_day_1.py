@@ -1,5 +1,6 @@
 """Week 2, day 1: other right ways to remember."""
 
+import inspect
 import itertools
 import sys
 from collections.abc import Sequence
@@ -163,6 +164,12 @@ class tokens_first(TinyKvCache):
 
 class _Attention(Qwen2MultiHeadAttention):
     """What an attention remembers: its arguments."""
+
+    def __init__(self, *weights: Any, **named: Any) -> None:  # noqa: ANN401
+        super().__init__(*weights, **named)
+        given = inspect.signature(Qwen2MultiHeadAttention).bind(*weights, **named)
+        given.apply_defaults()
+        self.theta: float = given.arguments["theta"]
 
     @property
     def head_dim(self) -> int:

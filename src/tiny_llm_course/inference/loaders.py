@@ -1,4 +1,4 @@
-"""The rungs of the course that can talk, and which of them is the fastest here."""
+"""The variants of the course that can talk, and which of them is the fastest here."""
 
 from dataclasses import dataclass
 from typing import Any

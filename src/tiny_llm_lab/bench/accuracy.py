@@ -22,7 +22,7 @@ def measure(model: str, solution: str) -> Found:
     """Compare logits at 64 positions: of a prompt read at once, and token by token.
 
     Raises:
-        MissingError: The solution does not have the last rung yet.
+        MissingError: The solution does not have the last variant yet.
     """
     engine = ours.build(model, solution, "everything")
     assert isinstance(engine, ours.WithCacheEngine)

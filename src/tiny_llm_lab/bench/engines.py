@@ -1,4 +1,4 @@
-"""What can be timed: the rungs of the course, and its peers."""
+"""What can be timed: the variants of the course, and its peers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class Kind:
 
     Attributes:
         name: What the table calls it. None is the name of the solution.
-        rung: Which of the solution's models, or "".
+        variant: Which of the solution's models, or "".
         module: Where its `build` is, in this package: `(model, solution) -> Engine`.
         option: What else `build` is told.
         has_own_blas: Whether the system's OpenBLAS would be in its way.
@@ -65,7 +65,7 @@ class Kind:
     """
 
     name: str | None
-    rung: str
+    variant: str
     module: str
     option: str = ""
     has_own_blas: bool = False
@@ -75,10 +75,10 @@ class Kind:
     @property
     def key(self) -> str:
         """What `--engine` calls it."""
-        return self.rung.replace(" ", "") or f"{self.name}-{self.option}".strip("-")
+        return self.variant.replace(" ", "") or f"{self.name}-{self.option}".strip("-")
 
 
-RUNGS = (
+VARIANTS = (
     Kind(None, "week 1", "ours", "week1"),
     Kind(None, "cache", "ours", "cache"),
     Kind(None, "quantised", "ours", "quantised"),
@@ -97,7 +97,7 @@ PEERS = (
     Kind("llama.cpp", "", "peer_llama_cpp", "q4_0", has_own_blas=True),
 )
 
-KINDS = RUNGS + PEERS
+KINDS = VARIANTS + PEERS
 
 ATTENTION = Kind(
     None, "attention", "attending", "attention", kernels="own", work=("attend",)

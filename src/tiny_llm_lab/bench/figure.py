@@ -41,8 +41,8 @@ def _draw_panel(axes: Axes, rows: Sequence[Row]) -> None:
         engine = str(row["engine"])
         axes.barh(place, row["tokens_per_s"], color=COLOURS.get(engine, OURS))
         axes.plot(row["roofline_tokens_per_s"], place, "k|", markersize=11)
-        rung = f" {row['rung']}" if row["rung"] else ""
-        names.append(f"{engine}{rung}, {row['weights']}: {row['tokens']}")
+        variant = f" {row['rung']}" if row["rung"] else ""
+        names.append(f"{engine}{variant}, {row['weights']}: {row['tokens']}")
     axes.set_xscale("log")
     axes.set_yticks(range(len(rows)), names, fontsize=7)
     axes.invert_yaxis()

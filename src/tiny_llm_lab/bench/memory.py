@@ -19,7 +19,7 @@ def measure(model: str, solution: str) -> Found:
     counted from its start, libraries and loading and all.
 
     Raises:
-        MissingError: The solution does not have the last rung yet.
+        MissingError: The solution does not have the last variant yet.
     """
     import mlx.core as mx
 
@@ -36,7 +36,7 @@ def measure(model: str, solution: str) -> Found:
     for _ in range(NUM_NEW):
         step()
     weights, dtype = engine.stored.weight_bytes, getattr(mx, engine.stored.dtype)
-    assert weights is not None, "the last rung keeps its weights packed"
+    assert weights is not None, "the last variant keeps its weights packed"
     head_dim = args.hidden_size // args.num_attention_heads
     per_token = 2 * args.num_hidden_layers * args.num_key_value_heads * head_dim
     return {

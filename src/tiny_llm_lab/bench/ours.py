@@ -1,4 +1,4 @@
-"""The models of a solution: Week 1's, and Week 2's rung by rung."""
+"""The models of a solution: Week 1's, and Week 2's variant by variant."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -24,34 +24,34 @@ DENSE = {"week1", "cache"}
 
 
 def build(
-    model: str, solution: str, rung: str
+    model: str, solution: str, variant: str
 ) -> "WithoutCacheEngine | WithCacheEngine":
-    """Build one rung of a solution, and let it take a step.
+    """Build one variant of a solution, and let it take a step.
 
     Raises:
         MissingError: The solution does not have it yet.
     """
     found = load_solution(solution)
     try:
-        need_kernels(found, rung)
-        if rung == "week1":
+        need_kernels(found, variant)
+        if variant == "week1":
             return WithoutCacheEngine(found, model)
-        return WithCacheEngine(found, model, rung)
+        return WithCacheEngine(found, model, variant)
     except (Unsolved, NotImplementedError, BrokenFileError, ImportError) as error:
         raise MissingError(str(error)) from error
 
 
-def need_kernels(solution: Solution, rung: str) -> None:
-    """Check that what a rung is about is there, where plain operations would do, too.
+def need_kernels(solution: Solution, variant: str) -> None:
+    """Check that what a variant is about is there, where other operations would do.
 
     Raises:
         MissingError: The solution is not so far yet.
         ImportError: The kernels are not built.
     """
-    if rung in {"kernels", "everything", "attention"}:
+    if variant in {"kernels", "everything", "attention"}:
         solution.get("kernels.built")()
         solution.get("kernels.quantized_linear")
-    if rung in {"everything", "attention"}:
+    if variant in {"everything", "attention"}:
         solution.get("attention.flash_attention")
 
 
@@ -86,21 +86,21 @@ class WithCacheEngine:
     Args:
         solution: Whose model it is.
         model: Which weights.
-        rung: "cache" with dense weights, "quantised" and "kernels" with packed ones,
+        variant: "cache" with dense weights, "quantised" and "kernels" with packed ones,
             "everything" with flash attention, too.
 
     Raises:
         MissingError: The model cannot be made so yet.
     """
 
-    def __init__(self, solution: Solution, model: str, rung: str) -> None:
+    def __init__(self, solution: Solution, model: str, variant: str) -> None:
         self._args = args_of(model)
         self._new_cache = solution.get("kv_cache.TinyKvFullCache")
-        network = load_mlx(model, bits=None if rung in DENSE else BITS)
+        network = load_mlx(model, bits=None if variant in DENSE else BITS)
         model_class = solution.get("qwen2_week2.Qwen2ModelWeek2")
         self._model = (
             with_flash_attention(model_class, network)
-            if rung == "everything"
+            if variant == "everything"
             else model_class(network)
         )
         num_layers = self._model.num_hidden_layers

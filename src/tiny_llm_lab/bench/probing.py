@@ -15,7 +15,7 @@ Found = dict[str, float]
 
 
 def ask(probe: str, model: str, solution: str) -> Found:
-    """Let a module of this package measure the last rung of a solution.
+    """Let a module of this package measure the last variant of a solution.
 
     Raises:
         MissingError: The solution is not so far yet.

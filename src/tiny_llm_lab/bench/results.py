@@ -94,7 +94,7 @@ def row_of(case: Case, stored: Stored, machine: Machine, solution: str) -> Row:
     num_new = case.tokens if case.work == "prefill" else 1
     return {
         "engine": case.kind.name or solution,
-        "rung": case.kind.rung,
+        "rung": case.kind.variant,
         "model": case.model,
         "weights": stored.weights,
         "work": case.work,

@@ -181,7 +181,7 @@ def _of_memory(name: str, reached: float | None, how: str) -> Promise:
 def _everything(
     rows: Sequence[Row], package: str, work: str, tokens: int
 ) -> Row | None:
-    """Return the row of the last rung."""
+    """Return the row of the last variant."""
     own = [row for row in rows if row["rung"] == "everything"]
     return _fastest(own, [package], work, tokens)
 

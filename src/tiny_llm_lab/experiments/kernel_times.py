@@ -43,27 +43,27 @@ def product(solution: Solution) -> Ways:
     mx.eval(x, packed)
     dense = torch.zeros(INTERMEDIATE, HIDDEN, dtype=torch.bfloat16)
     of_torch = torch.zeros(TOKENS, HIDDEN, dtype=torch.bfloat16)
-    rungs = ("naive", "blocked", "int8", "threaded")
+    variants = ("naive", "blocked", "int8", "threaded")
     return {
         "mx.quantized_matmul": lambda: mx.quantized_matmul(
             x, *packed, group_size=GROUP_SIZE, bits=BITS
         ),
         **{
-            rung: functools.partial(solution.get(f"kernels.matmul_{rung}"), x, w)
-            for rung in rungs
+            variant: functools.partial(solution.get(f"kernels.matmul_{variant}"), x, w)
+            for variant in variants
         },
         "PyTorch, bfloat16": lambda: torch.nn.functional.linear(of_torch, dense),
     }
 
 
-def attention(rung: str, queries: int, keys: int, solution: Solution) -> Ways:
+def attention(variant: str, queries: int, keys: int, solution: Solution) -> Ways:
     """Return the ways for some queries to attend to some keys."""
     query = _draw(1, HEADS, queries, HEAD_DIM)
     key, value = (_draw(1, KV_HEADS, keys, HEAD_DIM) for _ in range(2))
     arguments = (query, key, value)
     mx.eval(arguments)
     scale = HEAD_DIM**-0.5
-    own = solution.get(f"kernels.attention_{rung}")
+    own = solution.get(f"kernels.attention_{variant}")
     return {
         "mx.fast": lambda: mx.fast.scaled_dot_product_attention(
             *arguments, scale=scale, mask="causal"

@@ -1,7 +1,7 @@
-"""How fast each rung of Week 2, Day 4 multiplies, beside MLX and beside the memory.
+"""How fast each variant of Week 2, Day 4 multiplies, beside MLX and beside the memory.
 
 A step multiplies one vector by several matrices of one shape, more than any cache of a
-CPU holds, as a model does for a token. All rungs take turns with each other, with
+CPU holds, as a model does for a token. All variants take turns with each other, with
 `mx.quantized_matmul`, and with reading an array from memory.
 """
 
@@ -21,7 +21,7 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.records import Row, four_digits
 from tiny_llm_lab.timing import Rounds, Step, in_turns
 
-RUNGS = ("naive", "blocked", "simd", "int8", "threaded")
+VARIANTS = ("naive", "blocked", "simd", "int8", "threaded")
 LIBRARY = "mx.quantized_matmul"
 READING = "reading memory"
 
@@ -65,12 +65,12 @@ def cases(quick: bool) -> list[Row]:
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
-    """Time all rungs on one shape."""
+    """Time all variants on one shape."""
     shape = Shape(str(case["matrix"]), int(case["rows"]), int(case["columns"]))
     number = -(-SET_BYTES // shape.num_bytes)
     try:
         steps = _steps(shape, number, solution)
-        steps[RUNGS[0]]()
+        steps[VARIANTS[0]]()
     except ImportError as error:
         raise CourseError(str(error)) from error
     steps[READING] = MachineEngine().read(READ_MB)
@@ -93,7 +93,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def _steps(shape: Shape, number: int, solution: Solution) -> dict[str, Step]:
-    """Get each rung ready to multiply by all matrices of a set."""
+    """Get each variant ready to multiply by all matrices of a set."""
     x = mx.random.normal((shape.columns,), key=mx.random.key(SEED))
     weights = _matrices(shape, number)
     made = solution.get("quantize.QuantizedWeights")
@@ -104,10 +104,10 @@ def _steps(shape: Shape, number: int, solution: Solution) -> dict[str, Step]:
         return lambda: mx.eval([multiply(one) for one in matrices])
 
     steps = {
-        rung: all_with(
-            functools.partial(solution.get(f"kernels.matvec_{rung}"), x), own
+        variant: all_with(
+            functools.partial(solution.get(f"kernels.matvec_{variant}"), x), own
         )
-        for rung in RUNGS
+        for variant in VARIANTS
     }
     steps[LIBRARY] = all_with(
         lambda one: mx.quantized_matmul(
@@ -134,8 +134,8 @@ def _matrices(shape: Shape, number: int) -> list[tuple[mx.array, mx.array, mx.ar
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Return a line for each rung of each matrix."""
-    slowest = {row["matrix"]: row for row in rows if row["rung"] == RUNGS[0]}
+    """Return a line for each variant of each matrix."""
+    slowest = {row["matrix"]: row for row in rows if row["rung"] == VARIANTS[0]}
     return [
         {
             "matrix": f"{row['rows']} x {row['columns']}",
@@ -151,7 +151,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _times(naive: Row, row: Row) -> str:
-    """Say how many times as fast as naive a rung is."""
+    """Say how many times as fast as naive a variant is."""
     return f"{float(naive['time_us']) / float(row['time_us']):.1f}"
 
 
@@ -165,7 +165,7 @@ def draw(rows: Sequence[Row]) -> Figure:
         shown = [row for row in own if row["rung"] != READING][::-1]
         speeds = [float(row["gb_per_s"]) for row in shown]
         names = [str(row["rung"]) for row in shown]
-        axes.barh(names, speeds, color=["C0" if n in RUNGS else "C1" for n in names])
+        axes.barh(names, speeds, color=["C0" if n in VARIANTS else "C1" for n in names])
         memory = next(float(r["gb_per_s"]) for r in own if r["rung"] == READING)
         axes.axvline(memory, color="C2", linewidth=1)
         axes.set(title=f"{shape.rows} x {shape.columns}, {BITS} bits")

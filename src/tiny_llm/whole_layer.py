@@ -1,0 +1,79 @@
+"""A layer of the model as a single operation on the CPU, and when it is one."""
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+from jaxtyping import Float
+
+from . import kernels
+from .kv_cache import TinyKvCache, TinyKvFullCache
+from .masks import Mask
+from .quantize import QuantizedWeights
+
+
+class WholeLayer:
+    """Run all kernels of a layer in one operation, which writes into the cache.
+
+    Args:
+        matrices: The seven weights, in the order of `kernels.Layer`.
+        vectors: The biases and the gains of the norms, in the same way.
+        num_heads: Number of query heads H.
+        max_seq_len: Number of positions that can be rotated.
+        eps: Of both norms.
+        theta: Base of the rotation.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit.
+    """
+
+    def __init__(
+        self,
+        matrices: Sequence[QuantizedWeights],
+        vectors: Sequence[Float[mx.array, " _"]],
+        *,
+        num_heads: int,
+        max_seq_len: int,
+        eps: float,
+        theta: float,
+    ) -> None:
+        self._layer = kernels.Layer(
+            matrices, vectors, num_heads=num_heads, eps=eps, base=theta
+        )
+        self._max_seq_len = max_seq_len
+        self._head_dim = vectors[0].size // num_heads
+        self._num_kv_heads = vectors[1].size // self._head_dim
+
+    def suits(self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask) -> bool:
+        """Tell whether the operation computes what a layer is asked for.
+
+        It computes one text in float32, and needs a cache with buffers to write into.
+        Whatever else is asked for, the operations of the layer compute one by one.
+        """
+        return (
+            type(cache) is TinyKvFullCache
+            and hasattr(cache, "buffers")
+            and offset == cache.offset
+            and offset + x.shape[1] <= self._max_seq_len
+            and isinstance(mask, str)
+            and x.shape[0] == 1
+            and x.dtype == mx.float32
+        )
+
+    def __call__(
+        self, x: Float[mx.array, "1 L E"], cache: TinyKvCache
+    ) -> Float[mx.array, "1 L E"]:
+        """Carry the stream of L new tokens through the layer, and cache them.
+
+        Args:
+            x: The stream.
+            cache: One that suits. It lends its buffers to the operation.
+        """
+        assert isinstance(cache, TinyKvFullCache)
+        L = x.shape[1]  # noqa: N806 - as in the shapes
+        new = mx.zeros((1, self._num_kv_heads, L, self._head_dim), x.dtype)
+        last = cache.offset + L
+        keys, values = cache.buffers.lend(new, new, last)
+        y, keys, values = self._layer(x, keys, values, cache.offset)
+        cache.buffers.take_back(keys, values)
+        cache.offset = last
+        return y
