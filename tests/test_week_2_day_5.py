@@ -142,6 +142,16 @@ def test_task_2_panel_has_its_rows_in_order(
     assert_tuple(grade, call, kernels.panel(stored, first_row))
 
 
+@each_width
+def test_task_2_panel_of_three_small_groups(grade: Grader, bits: int) -> None:
+    """Its rows are no whole number of 16 bytes, and it ends where they do."""
+    stored = _stored(16, 96, 32, bits)
+
+    call = Call(PACK, (_weights(grade, stored), 0))
+
+    assert_tuple(grade, call, kernels.panel(stored, 0))
+
+
 @each_scale
 def test_task_2_panel_has_its_scales_in_float32(
     grade: Grader, scales: mx.Dtype
