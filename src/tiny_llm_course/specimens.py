@@ -4,11 +4,12 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.records.record import Record, records
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address, task_at
 
@@ -24,7 +25,7 @@ class Specimen:
     Attributes:
         task: The task whose tests judge it.
         symbol: The public name that it takes the place of.
-        implementation: The function or class.
+        implementation: The function or class, or the record that makes it.
     """
 
     task: Address
@@ -33,12 +34,17 @@ class Specimen:
 
     @property
     def name(self) -> str:
-        """The name of the function or class."""
+        """The name of the function or class, or of the record."""
+        if isinstance(self.implementation, Record):
+            return self.implementation.name
         return self.implementation.__name__
 
     @property
     def tasks(self) -> set[Address]:
         """All tasks that it is marked for, this one among them."""
+        if isinstance(self.implementation, Record):
+            numbers = self.implementation.tasks
+            return {replace(self.task, task=number) for number in numbers}
         marked: tuple[Specimen, ...] = getattr(self.implementation, _MARK)
         return {one.task for one in marked}
 
@@ -54,6 +60,8 @@ class Specimen:
 
     def as_solution(self) -> Solution:
         """Return the reference solution with this name replaced."""
+        if isinstance(self.implementation, Record):
+            return Overlay(self.symbol, self.implementation.made)
         return Overlay(self.symbol, self.implementation)
 
 
@@ -102,25 +110,35 @@ def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
 
 
 def misconceptions(task: Address) -> tuple[Specimen, ...]:
-    """Return the known wrong solutions of a task, in the order of their module."""
+    """Return the known wrong solutions of a task: records, then what has a module."""
     return _of_task("misconceptions", task)
 
 
 def accepted(task: Address) -> tuple[Specimen, ...]:
-    """Return other right solutions of a task, in the order of their module."""
+    """Return other right solutions of a task: records, then what has a module."""
     return _of_task("accepted", task)
 
 
 @functools.cache
 def _of_task(kind: str, task: Address) -> tuple[Specimen, ...]:
-    """Collect what a module of `kind` marks as belonging to a task."""
-    name = f"{__package__}.{kind}.{task_at(task).files}"
+    """Collect the records of a task, and what a module of `kind` marks."""
+    files = task_at(task).files
+    recorded = [
+        Specimen(task, one.symbol, one)
+        for one in records(kind, files)
+        if task.task in one.tasks
+    ]
+    return (*recorded, *_marked(f"{__package__}.{kind}.{files}", task))
+
+
+def _marked(name: str, task: Address) -> list[Specimen]:
+    """Collect what a module marks as belonging to a task."""
     if not importlib.util.find_spec(name):
-        return ()
+        return []
     module = importlib.import_module(name)
     marked: list[Specimen] = []
     for member in vars(module).values():
         # A subclass inherits the mark of its parent, which is not its own.
         if getattr(member, "__module__", "") == name:
             marked += vars(member).get(_MARK, ())
-    return tuple(one for one in marked if one.task == task)
+    return [one for one in marked if one.task == task]

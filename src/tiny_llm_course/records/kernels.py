@@ -1,0 +1,3 @@
+"""(soon)"""
+SYMBOLS: frozenset[str] = frozenset()
+def made(*args): raise NotImplementedError
