@@ -32,19 +32,30 @@ class Record:
         symbol: The public name that it is about.
         tasks: The numbers of the tasks of its day that judge it.
         changes: What is replaced.
+        kind: The folder of its file: misconceptions or accepted.
+        files: What its file is called.
     """
 
     name: str
     symbol: str
     tasks: tuple[int, ...]
     changes: tuple[Replacement, ...]
+    kind: str
+    files: str
 
     @functools.cached_property
     def made(self) -> Any:  # noqa: ANN401 - a function or a class
         """The function or class, made when it is first asked for."""
         if self.symbol in kernels.SYMBOLS:
-            return kernels.made(self.name, self.symbol, self.changes)
+            of_day = records(self.kind, self.files)
+            wrong = [one.kernel for one in of_day if one.symbol in kernels.SYMBOLS]
+            return kernels.made(f"{self.kind}_{self.files}", self.kernel, wrong)
         return python_text.made(self.name, self.symbol, self.changes)
+
+    @property
+    def kernel(self) -> kernels.WrongKernel:
+        """What it makes of a kernel in C++."""
+        return kernels.wrong_kernel(self.name, self.symbol, self.changes)
 
 
 @functools.cache
@@ -59,13 +70,16 @@ def records(kind: str, files: str) -> tuple[Record, ...]:
     if not path.exists():
         return ()
     listed = tomllib.loads(path.read_text(encoding="utf-8"))
-    return tuple(_read(listed))
+    return tuple(_read(listed, kind, files))
 
 
-def _read(listed: dict[str, dict[str, dict[str, Any]]]) -> Iterator[Record]:
+def _read(
+    listed: dict[str, dict[str, dict[str, Any]]], kind: str, files: str
+) -> Iterator[Record]:
     """Yield what a file lists."""
     for numbers, symbols in listed.items():
         tasks = tuple(map(int, numbers.split()))
         for symbol, by_name in symbols.items():
             for name, written in by_name.items():
-                yield Record(name, symbol, tasks, replacements(written))
+                changes = replacements(written)
+                yield Record(name, symbol, tasks, changes, kind, files)

@@ -35,7 +35,9 @@ def replacements(written: Sequence[str | int]) -> tuple[Replacement, ...]:
         times = int(waiting.pop(0)) if isinstance(waiting[0], int) else 1
         if len(waiting) < 2:
             raise StaleRecordError(f"a record: expected pairs of texts, got {written}")
-        found.append(Replacement(str(waiting.pop(0)), str(waiting.pop(0)), times))
+        old, new = str(waiting.pop(0)), str(waiting.pop(0))
+        # Of several lines the first is indented like the others, and so is the text.
+        found.append(Replacement(old, new if old[0] == " " else new.lstrip(" "), times))
     return tuple(found)
 
 
