@@ -11,7 +11,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.record import Record, records
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.syllabus import Address, task_at
+from tiny_llm_course.syllabus import Address, task_at, tasks
 
 _MARK = "__specimens__"
 
@@ -109,36 +109,46 @@ def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
     return mark
 
 
+@functools.cache
 def misconceptions(task: Address) -> tuple[Specimen, ...]:
     """Return the known wrong solutions of a task: records, then what has a module."""
-    return _of_task("misconceptions", task)
+    recorded = (
+        Specimen(task, one.symbol, one)
+        for one in records(task_at(task).files)
+        if task.task in one.tasks
+    )
+    return (*recorded, *_of_task("misconceptions", task))
 
 
 def accepted(task: Address) -> tuple[Specimen, ...]:
-    """Return other right solutions of a task: records, then what has a module."""
+    """Return other right solutions of a task, in the order of their module."""
     return _of_task("accepted", task)
+
+
+def mistake(files: str, name: str) -> Any:  # noqa: ANN401 - a function or a class
+    """Return a known wrong solution by its name, as the book runs it.
+
+    Args:
+        files: What the file of its day is called, such as week_1_day_4_task_3.
+        name: Of the mistake.
+    """
+    for task in tasks():
+        for one in misconceptions(task.address) if task.files == files else ():
+            if one.name == name:
+                return one.as_solution().get(one.symbol)
+    raise LookupError(f"{files}: there is no mistake {name}")
 
 
 @functools.cache
 def _of_task(kind: str, task: Address) -> tuple[Specimen, ...]:
-    """Collect the records of a task, and what a module of `kind` marks."""
-    files = task_at(task).files
-    recorded = [
-        Specimen(task, one.symbol, one)
-        for one in records(kind, files)
-        if task.task in one.tasks
-    ]
-    return (*recorded, *_marked(f"{__package__}.{kind}.{files}", task))
-
-
-def _marked(name: str, task: Address) -> list[Specimen]:
-    """Collect what a module marks as belonging to a task."""
+    """Collect what a module of `kind` marks as belonging to a task."""
+    name = f"{__package__}.{kind}.{task_at(task).files}"
     if not importlib.util.find_spec(name):
-        return []
+        return ()
     module = importlib.import_module(name)
     marked: list[Specimen] = []
     for member in vars(module).values():
         # A subclass inherits the mark of its parent, which is not its own.
         if getattr(member, "__module__", "") == name:
             marked += vars(member).get(_MARK, ())
-    return [one for one in marked if one.task == task]
+    return tuple(one for one in marked if one.task == task)

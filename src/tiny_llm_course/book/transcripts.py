@@ -206,11 +206,12 @@ def _mistake(chapter: str, solution: str) -> Specimen:
 def _put_in(specimen: Specimen, folder: Path) -> None:
     """Replace a name of a solution by what the mistake has in its place."""
     file, symbol = specimen.symbol.split(".")
-    module = specimen.implementation.__module__
+    files = task_at(specimen.task).files
     path = folder / f"{file}.py"
     path.write_text(
         path.read_text(encoding="utf-8")
-        + f"\n\nfrom {module} import {specimen.name} as {symbol}  # noqa: E402, F811\n",
+        + "\n\nfrom tiny_llm_course.specimens import mistake  # noqa: E402\n"
+        + f"\n{symbol} = mistake({files!r}, {specimen.name!r})  # noqa: F811\n",
         encoding="utf-8",
     )
 

@@ -16,6 +16,7 @@ from tiny_llm_course.grading.engine.proof import Score, read_scores
 from tiny_llm_course.mutation import kernels as kernel_proof
 from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore
+from tiny_llm_course.records.record import compile_ahead
 from tiny_llm_course.syllabus import Day, select_days
 
 
@@ -65,6 +66,7 @@ def _prove_by_mutants(days: list[Day]) -> int:
 def _measure(days: list[Day]) -> list[Score]:
     """Run pytest on the reference, which then has the tests run on all else."""
     prepare(days, "tiny_llm_ref")
+    compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
         options = ["-q", "--scores", str(path)]

@@ -2,14 +2,15 @@
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
-from tiny_llm_course.records.cpp_text import Kernel, WrongKernel, library
+from tiny_llm_course.records.cpp_text import Kernel, WrongKernel
 from tiny_llm_course.records.replacing import Replacement
 
 Numbers = NDArray[Any]
@@ -58,15 +59,14 @@ def wrong_kernel(
     return WrongKernel(name, function, KERNELS[function], changes)
 
 
-def made(files: str, own: WrongKernel, all_of_day: Iterable[WrongKernel]) -> Any:  # noqa: ANN401
+def made(own: WrongKernel, library: Path | None) -> Any:  # noqa: ANN401 - a function
     """Return a wrong kernel as Python calls it.
 
     Args:
-        files: What the file of the records of its day is called.
         own: The kernel.
-        all_of_day: What is compiled together with it.
+        library: Where it is compiled, together with all of its day.
     """
-    run = getattr(_loaded(str(library(files, all_of_day))), own.entry)
+    run = getattr(_loaded(str(library)), own.entry)
     run.restype = None
     return functools.partial(CALLS[own.kernel.entry], functools.partial(_run, run))
 
