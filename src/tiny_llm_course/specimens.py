@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tiny_llm_course.catalogue import say
@@ -63,6 +64,21 @@ class Specimen:
         if isinstance(self.implementation, Record):
             return Overlay(self.symbol, self.implementation.made)
         return Overlay(self.symbol, self.implementation)
+
+    def put_in(self, folder: Path) -> None:
+        """Let a copy of the reference make this mistake: in its files, as learners do.
+
+        Args:
+            folder: The copy.
+        """
+        file, symbol = self.symbol.split(".")
+        path = folder / f"{file}.py"
+        path.write_text(
+            path.read_text(encoding="utf-8")
+            + "\n\nfrom tiny_llm_course.specimens import mistake  # noqa: E402\n\n"
+            + f"{symbol} = mistake({task_at(self.task).files!r}, {self.name!r})\n",
+            encoding="utf-8",
+        )
 
 
 class Overlay(Solution):

@@ -186,7 +186,7 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     shutil.copytree(REFERENCE, checkout.starter)
     shutil.copytree(REFERENCE_KERNELS, checkout.kernels, ignore=without_build)
     if solution != "reference":
-        _put_in(_mistake(chapter, solution), checkout.starter)
+        _mistake(chapter, solution).put_in(checkout.starter)
     return checkout
 
 
@@ -200,19 +200,6 @@ def _mistake(chapter: str, solution: str) -> Specimen:
                 return specimen
     raise CannotRun(
         f":solution: expected starter, reference or a known mistake, got {solution!r}"
-    )
-
-
-def _put_in(specimen: Specimen, folder: Path) -> None:
-    """Replace a name of a solution by what the mistake has in its place."""
-    file, symbol = specimen.symbol.split(".")
-    files = task_at(specimen.task).files
-    path = folder / f"{file}.py"
-    path.write_text(
-        path.read_text(encoding="utf-8")
-        + "\n\nfrom tiny_llm_course.specimens import mistake  # noqa: E402\n"
-        + f"\n{symbol} = mistake({files!r}, {specimen.name!r})  # noqa: F811\n",
-        encoding="utf-8",
     )
 
 
