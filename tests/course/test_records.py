@@ -5,7 +5,10 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
+from click.testing import CliRunner, Result
 
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.records import cpp_text, kernels, python_text, record
 from tiny_llm_course.records.record import Record, records
@@ -149,3 +152,29 @@ def test_record_comes_before_what_stands_in_a_module() -> None:
 
     assert isinstance(known[0].implementation, Record)
     assert not isinstance(known[-1].implementation, Record)
+
+
+def test_report_of_a_mistake_is_shown() -> None:
+    """What a learner reads who makes it."""
+    shown = CliRunner().invoke(
+        command, ["--week", "1", "--day", "4", "--show", "relu_leaks"]
+    )
+
+    assert "What happened:\n" in shown.output
+    assert say("week_1_day_4_task_4.misconceptions.relu_leaks").split("\n")[0] in (
+        shown.output
+    )
+
+
+def test_mistake_that_nobody_knows_is_not_shown() -> None:
+    shown = CliRunner().invoke(
+        command, ["--week", "1", "--day", "4", "--show", "relu_leeks"]
+    )
+
+    assert shown.exit_code == 2
+    assert "relu_leaks" in shown.output
+
+
+def _showing(name: str) -> Result:
+    """Run the command."""
+    return CliRunner().invoke(command, ["--week", "1", "--day", "4", "--show", name])
