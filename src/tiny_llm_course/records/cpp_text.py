@@ -140,7 +140,7 @@ def _read(name: str) -> str:
 
 
 def _folders() -> tuple[Path, ...]:
-    """Return the folders with the kernels of the reference, and what they include."""
+    """Return the folders with what kernels share, if any is shared, and with kernels."""
     found = sources_of(REFERENCE)
     assert found is not None
-    return (found,)
+    return found.with_name("extensions_shared"), found
