@@ -140,7 +140,7 @@ def _read(name: str) -> str:
 
 
 def _folders() -> tuple[Path, ...]:
-    """Return the folders with what kernels share, if any is shared, and with kernels."""
+    """Return where headers are: what kernels share, if anything, and the kernels."""
     found = sources_of(REFERENCE)
     assert found is not None
     return found.with_name("extensions_shared"), found
