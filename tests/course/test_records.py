@@ -155,9 +155,7 @@ def test_record_comes_before_what_stands_in_a_module() -> None:
 
 def test_report_of_a_mistake_is_shown() -> None:
     """What a learner reads who makes it."""
-    shown = CliRunner().invoke(
-        command, ["--week", "1", "--day", "4", "--show", "relu_leaks"]
-    )
+    shown = _showing("relu_leaks")
 
     assert "What happened:\n" in shown.output
     assert say("week_1_day_4_task_4.misconceptions.relu_leaks").split("\n")[0] in (
@@ -166,9 +164,7 @@ def test_report_of_a_mistake_is_shown() -> None:
 
 
 def test_mistake_that_nobody_knows_is_not_shown() -> None:
-    shown = CliRunner().invoke(
-        command, ["--week", "1", "--day", "4", "--show", "relu_leeks"]
-    )
+    shown = _showing("relu_leeks")
 
     assert shown.exit_code == 2
     assert "relu_leaks" in shown.output
