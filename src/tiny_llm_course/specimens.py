@@ -4,13 +4,15 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.records.record import Record, records
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.syllabus import Address, task_at
+from tiny_llm_course.syllabus import Address, task_at, tasks
 
 _MARK = "__specimens__"
 
@@ -24,7 +26,7 @@ class Specimen:
     Attributes:
         task: The task whose tests judge it.
         symbol: The public name that it takes the place of.
-        implementation: The function or class.
+        implementation: The function or class, or the record that makes it.
     """
 
     task: Address
@@ -33,12 +35,17 @@ class Specimen:
 
     @property
     def name(self) -> str:
-        """The name of the function or class."""
+        """The name of the function or class, or of the record."""
+        if isinstance(self.implementation, Record):
+            return self.implementation.name
         return self.implementation.__name__
 
     @property
     def tasks(self) -> set[Address]:
         """All tasks that it is marked for, this one among them."""
+        if isinstance(self.implementation, Record):
+            numbers = self.implementation.tasks
+            return {replace(self.task, task=number) for number in numbers}
         marked: tuple[Specimen, ...] = getattr(self.implementation, _MARK)
         return {one.task for one in marked}
 
@@ -54,7 +61,24 @@ class Specimen:
 
     def as_solution(self) -> Solution:
         """Return the reference solution with this name replaced."""
+        if isinstance(self.implementation, Record):
+            return Overlay(self.symbol, self.implementation.made)
         return Overlay(self.symbol, self.implementation)
+
+    def put_in(self, folder: Path) -> None:
+        """Let a copy of the reference make this mistake: in its files, as learners do.
+
+        Args:
+            folder: The copy.
+        """
+        file, symbol = self.symbol.split(".")
+        path = folder / f"{file}.py"
+        path.write_text(
+            path.read_text(encoding="utf-8")
+            + "\n\nfrom tiny_llm_course.specimens import mistake  # noqa: E402\n\n"
+            + f"{symbol} = mistake({task_at(self.task).files!r}, {self.name!r})\n",
+            encoding="utf-8",
+        )
 
 
 class Overlay(Solution):
@@ -101,14 +125,34 @@ def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
     return mark
 
 
+@functools.cache
 def misconceptions(task: Address) -> tuple[Specimen, ...]:
-    """Return the known wrong solutions of a task, in the order of their module."""
-    return _of_task("misconceptions", task)
+    """Return the known wrong solutions of a task: records, then what has a module."""
+    recorded = (
+        Specimen(task, one.symbol, one)
+        for one in records(task_at(task).files)
+        if task.task in one.tasks
+    )
+    return (*recorded, *_of_task("misconceptions", task))
 
 
 def accepted(task: Address) -> tuple[Specimen, ...]:
     """Return other right solutions of a task, in the order of their module."""
     return _of_task("accepted", task)
+
+
+def mistake(files: str, name: str) -> Any:  # noqa: ANN401 - a function or a class
+    """Return a known wrong solution by its name, as the book runs it.
+
+    Args:
+        files: What the file of its day is called, such as week_1_day_4_task_3.
+        name: Of the mistake.
+    """
+    for task in tasks():
+        for one in misconceptions(task.address) if task.files == files else ():
+            if one.name == name:
+                return one.as_solution().get(one.symbol)
+    raise LookupError(f"{files}: there is no mistake {name}")
 
 
 @functools.cache

@@ -190,6 +190,13 @@ def tasks_of(symbol: str) -> list[Task]:
     ]
 
 
+@functools.cache
+def public_names() -> frozenset[str]:
+    """Return the names that tasks ask for: each of them is judged by itself."""
+    symbols = [symbol for task in tasks() for symbol in task.symbols]
+    return frozenset(one.rpartition(".")[2] for one in symbols)
+
+
 def is_kernel(part: str) -> bool:
     """Tell whether a part of a task is written in C++."""
     return ":" in part

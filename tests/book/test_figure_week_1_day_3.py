@@ -6,7 +6,7 @@ import mlx.core as mx
 import pytest
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.misconceptions.week_1_day_3 import key_heads_taken_in_turns
+from tiny_llm_course.specimens import mistake
 from tiny_llm_ref.attention import scaled_dot_product_attention_grouped
 
 CHAPTER = "week-1-day-3-grouped-query-attention"
@@ -41,7 +41,7 @@ def test_heads_read_what_the_code_reads(
     """The known mistake takes them in turns; the reference does not."""
     figure.set(model=model, kv_heads=num_kv_heads, head=1, in_turns=in_turns)
 
-    attend = key_heads_taken_in_turns if in_turns else None
+    attend = mistake("week_1_day_3", "key_heads_taken_in_turns") if in_turns else None
     reads = _heads_read(SIZES[model][1], num_kv_heads, attend)
     right = _heads_read(SIZES[model][1], num_kv_heads)
     assert figure.read("all") == reads

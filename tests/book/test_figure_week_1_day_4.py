@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.misconceptions.week_1_day_4 import computed_in_the_input_dtype
+from tiny_llm_course.specimens import mistake
 from tiny_llm_ref.basics import silu
 from tiny_llm_ref.layer_norm import RMSNorm
 
@@ -94,7 +94,8 @@ def test_float16_figure_rounds_as_numpy_does(
 
 def test_float16_figure_does_what_the_known_mistake_does(open_figure: Opener) -> None:
     figure = open_figure(CHAPTER, "float16-overflow")
-    norm = computed_in_the_input_dtype(1, mx.ones(1, dtype=mx.float16), 1e-6)
+    wrong = mistake("week_1_day_4", "computed_in_the_input_dtype")
+    norm = wrong(1, mx.ones(1, dtype=mx.float16), 1e-6)
 
     for exponent in (-3, 0, 2, 2.6):
         figure.set(exponent=exponent)

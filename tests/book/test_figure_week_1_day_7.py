@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.book.conftest import OpenFigure
 
-from tiny_llm_course.misconceptions.week_1_day_7 import temperature_before_top_p
+from tiny_llm_course.specimens import mistake
 from tiny_llm_ref.sampler import make_sampler
 
 CHAPTER, NAME = "week-1-day-7-sampling", "sampling-filters"
@@ -85,7 +85,7 @@ def test_the_figure_shows_what_a_temperature_before_the_filters_does(
     """This order is a known mistake of the third task."""
     figure.set(order="first", temp=temp)
 
-    make = temperature_before_top_p
+    make = mistake("week_1_day_7", "temperature_before_top_p")
     _assert_shows(figure, given, _drawn_from(make, given, temp, 0.9, 0))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.book.conftest import OpenFigure
 
 from tiny_llm_course.book.chapter_data import values_of
-from tiny_llm_course.misconceptions import week_2_day_6 as mistakes
+from tiny_llm_course.specimens import mistake
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple
 
 CHAPTER = "week-2-day-6-flash-attention"
@@ -25,9 +25,9 @@ EXTREME = np.array([LOWEST, LOWEST, -5.5, 10, LOWEST, -5.5, 10, 9.5])
 ALL_FORBIDDEN = np.full(8, float(LOWEST))
 
 WRONG = {
-    "total": mistakes.values_not_scaled_down,
-    "values": mistakes.total_not_scaled_down,
-    "nothing": mistakes.nothing_scaled_down,
+    "total": mistake("week_2_day_6", "values_not_scaled_down"),
+    "values": mistake("week_2_day_6", "total_not_scaled_down"),
+    "nothing": mistake("week_2_day_6", "nothing_scaled_down"),
 }
 
 Numbers = NDArray[np.float64]

@@ -72,7 +72,8 @@ def test_a_mistake_of_another_day_is_named_with_its_chapter(tmp_path: Path) -> N
     checkout = transcripts.lay_out(tmp_path, CHAPTER, mistake)
 
     text = (checkout.starter / "attention.py").read_text(encoding="utf-8")
-    assert "import scores_not_scaled as scaled_dot_product_attention_simple" in text
+    name = "scaled_dot_product_attention_simple"
+    assert f"{name} = mistake('week_1_day_1', 'scores_not_scaled')\n" in text
 
 
 MISTAKE = ":solution: expected starter, reference or a known mistake, got "

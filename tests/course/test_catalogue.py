@@ -1,6 +1,7 @@
 """The sentences that learners read: one for each mistake, three hints for each task."""
 
 import importlib
+import importlib.util
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course import catalogue
+from tiny_llm_course.records.record import Record
 from tiny_llm_course.specimens import Specimen, accepted, misconceptions
 from tiny_llm_course.syllabus import Address, Task, task_at, tasks
 
@@ -54,7 +56,10 @@ def test_all_that_is_public_in_a_module_of_known_solutions_belongs_to_a_task(
     known: Callable[[Address], tuple[Specimen, ...]], files: str
 ) -> None:
     """Whoever forgets to mark one would believe that it is run."""
-    module = importlib.import_module(f"tiny_llm_course.{known.__name__}.{files}")
+    name = f"tiny_llm_course.{known.__name__}.{files}"
+    if not importlib.util.find_spec(name):
+        pytest.skip("all of this day are records")
+    module = importlib.import_module(name)
 
     written = {
         value
@@ -66,4 +71,4 @@ def test_all_that_is_public_in_a_module_of_known_solutions_belongs_to_a_task(
 
     of_files = [task for task in ALL_TASKS if task.files == files]
     run = {one.implementation for task in of_files for one in known(task.address)}
-    assert written == run
+    assert written == {one for one in run if not isinstance(one, Record)}

@@ -5,7 +5,7 @@ from typing import Any
 
 import mlx.core as mx
 
-from tiny_llm_course.misconceptions.week_1_day_2 import rotated_backwards
+from tiny_llm_course.specimens import mistake
 from tiny_llm_ref.positional_encoding import RoPE
 
 # A pair for working by hand, at one radian per position, and a second one to meet it.
@@ -50,4 +50,5 @@ def meeting(query_position: int, key_position: int) -> dict[str, Any]:
 def backwards() -> list[float]:
     """Return the first worked example, turned the wrong way."""
     x = mx.array(PAIR).reshape(1, 1, 1, 2)
+    rotated_backwards = mistake("week_1_day_2", "rotated_backwards")
     return rotated_backwards(2, 8)(x, slice(1, 2)).flatten().tolist()

@@ -187,7 +187,7 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     shutil.copytree(REFERENCE, checkout.starter)
     shutil.copytree(REFERENCE_KERNELS, checkout.kernels, ignore=without_build)
     if solution != "reference":
-        _put_in(_mistake(chapter, solution), checkout.starter)
+        _mistake(chapter, solution).put_in(checkout.starter)
     return checkout
 
 
@@ -201,18 +201,6 @@ def _mistake(chapter: str, solution: str) -> Specimen:
                 return specimen
     raise CannotRun(
         f":solution: expected starter, reference or a known mistake, got {solution!r}"
-    )
-
-
-def _put_in(specimen: Specimen, folder: Path) -> None:
-    """Replace a name of a solution by what the mistake has in its place."""
-    file, symbol = specimen.symbol.split(".")
-    module = specimen.implementation.__module__
-    path = folder / f"{file}.py"
-    path.write_text(
-        path.read_text(encoding="utf-8")
-        + f"\n\nfrom {module} import {specimen.name} as {symbol}  # noqa: E402, F811\n",
-        encoding="utf-8",
     )
 
 

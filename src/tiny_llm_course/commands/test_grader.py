@@ -1,21 +1,29 @@
 """`pdm run test-grader`: prove that the tests tell right from wrong."""
 
 import itertools
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import click
+from rich.console import Console
 
+from tiny_llm_course.commands.passed_on import with_task
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.errors import CourseError
+from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.engine.proof import Score, read_scores
+from tiny_llm_course.grading.report.assessment import assess
+from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.mutation import kernels as kernel_proof
 from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.records.record import compile_ahead
+from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Day, select_days
 
 
@@ -23,7 +31,10 @@ from tiny_llm_course.syllabus import Day, select_days
 @click.option("--week", type=int, help="Only this week.")
 @click.option("--day", type=int, help="Only this day of the week.")
 @click.option("--mutants", is_flag=True, help="Change our solutions by machine.")
-def command(week: int | None, day: int | None, *, mutants: bool) -> int:
+@click.option("--show", metavar="NAME", help="Show the report of one known mistake.")
+def command(
+    week: int | None, day: int | None, *, mutants: bool, show: str | None
+) -> int:
     """Run the tests on every known mistake and on every known right way.
 
     Each mistake has to fail the tests of its task and get its own explanation, and
@@ -35,6 +46,8 @@ def command(week: int | None, day: int | None, *, mutants: bool) -> int:
     those that keep every promise. This takes minutes for each day.
     """
     days = select_days(week, day)
+    if show:
+        return _show(show, days)
     if mutants:
         return _prove_by_mutants(days)
     scores = _measure(days)
@@ -47,6 +60,27 @@ def command(week: int | None, day: int | None, *, mutants: bool) -> int:
     for score in scores:
         _print_misses(score)
     return int(not all(score.is_proven for score in scores))
+
+
+def _show(name: str, days: list[Day]) -> int:
+    """Print what a learner reads who makes a mistake."""
+    tasks = [task for one in days for task in one.tasks]
+    known = [one for task in tasks for one in misconceptions(task.address)]
+    found = next((one for one in known if one.name == name), None)
+    if found is None:
+        names = [one.name for one in known]
+        raise CourseError(
+            f"--show: there is no known mistake {name!r}{nearest(name, names)}"
+        )
+    (own,) = select_days(found.task.week, found.task.day)
+    prepare([own], REFERENCE.name)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "solution"
+        shutil.copytree(REFERENCE, folder)
+        found.put_in(folder)
+        reports = assess([own], str(folder), with_task(found.task.task, ()))
+    print_report(Console(highlight=False, soft_wrap=True), [own], reports)
+    return 0
 
 
 def _prove_by_mutants(days: list[Day]) -> int:
@@ -65,6 +99,7 @@ def _prove_by_mutants(days: list[Day]) -> int:
 def _measure(days: list[Day]) -> list[Score]:
     """Run pytest on the reference, which then has the tests run on all else."""
     prepare(days, "tiny_llm_ref")
+    compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
         options = ["-q", "--scores", str(path)]

@@ -14,10 +14,13 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.records.definitions import (
+    Definition,
+    bare_definitions,
+    with_helpers,
+)
 from tiny_llm_course.specimens import Specimen
-from tiny_llm_course.syllabus import tasks
-
-Definition = ast.FunctionDef | ast.ClassDef
+from tiny_llm_course.syllabus import public_names
 
 
 @dataclass(frozen=True)
@@ -89,38 +92,19 @@ def _text(module: str, path: Path, name: str) -> Text | None:
         return None
     if path.parent != REFERENCE and _is_risky(own[name]):
         return None
-    found = [name]
-    for one in found:
-        names = {node.id for node in ast.walk(own[one]) if isinstance(node, ast.Name)}
-        helpers = names.intersection(own) - public_names()
-        found += [other for other in own if other in helpers and other not in found]
     # In the order of the file: a class stands below those that it inherits from.
-    body: list[ast.stmt] = [own[one] for one in own if one in found]
+    found = with_helpers(own, name, public_names())
+    body: list[ast.stmt] = [own[one] for one in found]
     return Text(module, name, ast.Module(body, type_ignores=[]))
-
-
-@functools.cache
-def public_names() -> frozenset[str]:
-    """Return the names that tasks ask for: each of them is judged by itself."""
-    symbols = [symbol for task in tasks() for symbol in task.symbols]
-    return frozenset(one.rpartition(".")[2] for one in symbols)
 
 
 @functools.cache
 def _definitions(path: Path) -> dict[str, Definition]:
     """Return the functions and classes of a file by name, bare."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.returns = None
-        if isinstance(node, ast.arg):
-            node.annotation = None
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
-    found = [one for one in tree.body if isinstance(one, Definition)]
-    for one in found:
+    found = bare_definitions(ast.parse(path.read_text(encoding="utf-8")))
+    for one in found.values():
         one.decorator_list = [each for each in one.decorator_list if not _is_mark(each)]
-    return {one.name: one for one in found}
+    return found
 
 
 def _is_risky(definition: Definition) -> bool:

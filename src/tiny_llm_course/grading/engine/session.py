@@ -17,6 +17,7 @@ from tiny_llm_course.grading.engine.launch import Launch, Launched, start
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.results import CRASHED, Ending, Results, append, read
 from tiny_llm_course.places import ROOT, TESTS
+from tiny_llm_course.records.record import compile_ahead
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, Task
 
@@ -63,6 +64,7 @@ def grade(
         CourseError: pytest does not understand its arguments, or finds no test.
     """
     prepare(days, solution)
+    compile_ahead(days)
     solved_in = load_solution(solution).folder
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"

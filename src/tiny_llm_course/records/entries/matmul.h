@@ -1,0 +1,8 @@
+// How Python calls a product of a quantised matrix with many vectors.
+extern "C" void ENTRY(
+    const float* x, const std::uint32_t* words, const float* scales, const float* biases,
+    float* y, const int* sizes) {
+  const MISTAKE::tiny_llm::QuantizedMatrix<float> w{
+      words, scales, biases, sizes[0], sizes[1], sizes[2], sizes[3]};
+  MISTAKE::tiny_llm::KERNEL(x, w, y, sizes[4]);
+}

@@ -1,0 +1,95 @@
+"""Reads the records of known mistakes, which stand in one file a day.
+
+    [1."basics.softmax"]                       the tasks, and the public name
+    always_the_last_axis = [2, 'axis=axis', 'axis=-1']
+
+A list has what stands in the reference and what takes its place, and may go on with
+more of that. The text is looked for in the function or class and the helpers of its
+file, without docstrings; of a kernel, in its headers in C++. It has to stand there
+once, or as often as the number in front says.
+"""
+
+import functools
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tiny_llm_course.extension.programs import COMPILER
+from tiny_llm_course.records import cpp_text, kernels, python_text
+from tiny_llm_course.records.replacing import Replacement, replacements
+from tiny_llm_course.syllabus import Day
+
+FOLDER = Path(__file__).parents[1] / "misconceptions"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A known mistake: the reference with some text replaced.
+
+    Attributes:
+        name: Of the mistake. The sentence about it has the same one.
+        symbol: The public name that it is about.
+        tasks: The numbers of the tasks of its day that judge it.
+        changes: What is replaced.
+        files: What its file is called.
+    """
+
+    name: str
+    symbol: str
+    tasks: tuple[int, ...]
+    changes: tuple[Replacement, ...]
+    files: str
+
+    @functools.cached_property
+    def made(self) -> Any:  # noqa: ANN401 - a function or a class
+        """The function or class, made when it is first asked for."""
+        if self.symbol in kernels.SYMBOLS:
+            return kernels.made(self.kernel, compiled(self.files))
+        return python_text.made(self.name, self.symbol, self.changes)
+
+    @property
+    def kernel(self) -> kernels.WrongKernel:
+        """What it makes of a kernel in C++."""
+        return kernels.wrong_kernel(self.name, self.symbol, self.changes)
+
+
+@functools.cache
+def records(files: str) -> tuple[Record, ...]:
+    """Return the records of a day, in the order of their file.
+
+    Args:
+        files: What it is called, such as week_1_day_4_task_3.
+    """
+    path = FOLDER / f"{files}.toml"
+    if not path.exists():
+        return ()
+    listed = tomllib.loads(path.read_text(encoding="utf-8"))
+    return tuple(_read(listed, files))
+
+
+def compile_ahead(days: Iterable[Day]) -> None:
+    """Compile the wrong kernels of some days, so that no verdict waits for it."""
+    if COMPILER:
+        for files in {task.files for day in days for task in day.tasks}:
+            compiled(files)
+
+
+@functools.cache
+def compiled(files: str) -> Path | None:
+    """Compile the wrong kernels of a day, unless it has none or that has been done."""
+    own = [one.kernel for one in records(files) if one.symbol in kernels.SYMBOLS]
+    return cpp_text.library(files, own) if own else None
+
+
+def _read(
+    listed: dict[str, dict[str, dict[str, Sequence[str | int]]]], files: str
+) -> Iterator[Record]:
+    """Yield what a file lists."""
+    for numbers, symbols in listed.items():
+        tasks = tuple(map(int, numbers.split()))
+        for symbol, by_name in symbols.items():
+            for name, written in by_name.items():
+                changes = replacements(written)
+                yield Record(name, symbol, tasks, changes, files)
