@@ -7,6 +7,7 @@ what it found: `matvec 100000 7` does 100000 rounds from seed 7 on.
 """
 
 import os
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,6 +35,9 @@ PROGRAMS = [
     for kind, sanitizer in SANITIZERS.items()
 ]
 
+ARM = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64")
+"""Packages of Debian: g++-aarch64-linux-gnu and qemu-user."""
+
 pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="there is no compiler for C++"),
     pytest.mark.timeout(900),
@@ -48,7 +52,9 @@ def compiled() -> dict[Program, Path]:
 
 
 @pytest.mark.parametrize(
-    ("instructions", "watched"), [("auto", "0"), ("portable", "1")], ids=str
+    ("instructions", "watched"),
+    [("auto", "0"), ("avx2", "0"), ("portable", "1")],
+    ids=str,
 )
 @pytest.mark.parametrize(
     "program", PROGRAMS, ids=lambda program: f"{program.source.stem}-{program.kind}"
@@ -56,7 +62,10 @@ def compiled() -> dict[Program, Path]:
 def test_kernels_are_right_and_stay_in_their_arrays(
     compiled: dict[Program, Path], program: Program, instructions: str, watched: str
 ) -> None:
-    """Also where threads get in each other's way, as they do where they are watched."""
+    """Also where threads get in each other's way, as they do where they are watched.
+
+    A processor without AVX2 does what it does best, and says so.
+    """
     chosen = {"TINY_LLM_INSTRUCTIONS": instructions, "TINY_LLM_WATCH": watched}
     environment = {**os.environ, **chosen}
 
@@ -70,3 +79,31 @@ def test_kernels_are_right_and_stay_in_their_arrays(
 
     assert (ran.returncode, ran.stderr[-2000:]) == (0, ""), ran.stdout[-500:]
     assert ran.stdout.endswith("right\n")
+    if program.source.stem == "matvec" and instructions in {"portable", *_flags()}:
+        assert f"{instructions}: all" in ran.stdout
+
+
+def _flags() -> set[str]:
+    """Return what Linux says that the processor has."""
+    path = Path("/proc/cpuinfo")
+    return set(path.read_text().split()) if path.exists() else set()
+
+
+@pytest.mark.skipif(None in ARM, reason="there is no compiler or emulator for ARM")
+@pytest.mark.parametrize("instructions", ["neon", "neon_dotprod"])
+@pytest.mark.parametrize("name", ["attention", "matmul"])
+def test_kernels_are_right_on_arm(name: str, instructions: str) -> None:
+    """In an emulator, with few of the cases that are drawn."""
+    compiler, emulator = map(str, ARM)
+    options = ("-std=c++20", "-O1", "-static", "-pthread", *WARNINGS)
+    program = Program(FOLDER / f"{name}.cpp", HEADERS, "arm", options, compiler)
+
+    ran = subprocess.run(
+        [emulator, "-cpu", "max", str(program.compiled()), "3"],
+        env={**os.environ, "TINY_LLM_INSTRUCTIONS": instructions},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stdout[-6:]) == (0, "right\n"), ran.stderr[-2000:]

@@ -13,6 +13,7 @@
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
+#include "kernels/wide.h"
 #include "kernels/todo.h"
 
 namespace tiny_llm {

@@ -13,6 +13,7 @@
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
+#include "kernels/wide.h"
 
 namespace tiny_llm {
 
@@ -66,7 +67,7 @@ void unpack_block(
 }
 
 /// Four floats: what a register of every processor holds.
-typedef float Floats __attribute__((vector_size(16)));
+using Floats = Vectors<4>::Floats;
 
 /// Add to `num_outputs` results of one token what the inputs of a block contribute.
 inline void add_block(

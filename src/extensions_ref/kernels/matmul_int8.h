@@ -20,6 +20,7 @@
 #include "kernels/int8.h"
 #include "kernels/matmul_packing.h"
 #include "kernels/matmul_tiles.h"
+#include "kernels/matmul_tiles_narrow.h"
 #include "kernels/numbers.h"
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"

@@ -34,16 +34,24 @@ int block_size(const QuantizedMatrix<Scale>& w) {
   return std::min(w.group_size, 64);
 }
 
+/// Take the parts out of four bytes at a time: a word of a row is, for each part, a word
+/// of the panel.
 template <class Scale>
 void pack_portable(const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* q) {
   const int per_byte = 8 / w.bits;
-  const int plane = block_size(w) / per_byte;
-  for (int place = 0; place < w.num_columns; ++place) {
-    const int first = place / block_size(w) * block_size(w);
-    const int column = first + place % plane * per_byte + (place - first) / plane;
-    for (int r = 0; r < panel_rows; ++r) {
-      q[(place / 4 * panel_rows + r) * 4 + place % 4] =
-          static_cast<std::uint8_t>(w.q(row_of_panel(w, first_row, r), column));
+  const int block_words = block_size(w) / per_byte / 4;
+  const int num_words = w.num_columns / per_byte / 4;
+  const std::uint32_t mask = 0x01010101u * ((1u << w.bits) - 1u);
+  for (int r = 0; r < panel_rows; ++r) {
+    const std::uint32_t* const row = w.row(row_of_panel(w, first_row, r));
+    for (int word = 0; word < num_words; ++word) {
+      const int in_block = word % block_words;
+      const int first = (word - in_block) * per_byte + in_block;
+      for (int part = 0; part < per_byte; ++part) {
+        const std::uint32_t four = (row[word] >> (part * w.bits)) & mask;
+        const int to = (first + part * block_words) * panel_rows + r;
+        std::memcpy(q + std::ptrdiff_t{to} * 4, &four, 4);
+      }
     }
   }
 }

@@ -123,19 +123,16 @@ TINY_LLM_AVX512_VNNI void multiply_tile_avx512(
 }
 #endif
 
-/// Find what multiplies a tile of 1 to 12 tokens. The compiler has to know how many
-/// registers there are, so there is a function for each number.
-inline MultiplyTile multiply_tile([[maybe_unused]] int num_tokens) {
+/// What multiplies a tile of 1 to 12 tokens. The compiler has to know how many registers
+/// there are, so there is a function for each number.
+using MultiplyTiles = std::array<MultiplyTile, tile_tokens>;
+
 #if defined(__x86_64__)
-  static constexpr auto of = []<int... t>(std::integer_sequence<int, t...>) {
-    return std::array<MultiplyTile, sizeof...(t)>{multiply_tile_avx512<t + 1>...};
-  }(std::make_integer_sequence<int, tile_tokens>{});
-  if (instructions() == Instructions::avx512_vnni) {
-    return of[static_cast<std::size_t>(num_tokens - 1)];
-  }
+inline constexpr MultiplyTiles tiles_avx512 =
+    []<int... t>(std::integer_sequence<int, t...>) {
+      return MultiplyTiles{multiply_tile_avx512<t + 1>...};
+    }(std::make_integer_sequence<int, tile_tokens>{});
 #endif
-  return multiply_tile_portable;
-}
 
 /// Put a token, number t of a tile, beside the others of the tile.
 inline void interleave(const Int8Activations& token, const Tokens& tile, int t) {

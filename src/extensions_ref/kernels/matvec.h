@@ -14,6 +14,7 @@
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
+#include "kernels/wide.h"
 
 namespace tiny_llm {
 
@@ -77,14 +78,6 @@ void matvec_blocked(
   for (; o + 4 <= rows.last; o += 4) block_of_rows<bits, 4>(x, sums.data(), w, y, o);
   for (; o < rows.last; ++o) block_of_rows<bits, 1>(x, sums.data(), w, y, o);
 }
-
-/// Some numbers of 32 bits that one instruction works on.
-template <int lanes>
-struct Vectors {
-  using Words __attribute__((vector_size(4 * lanes))) = std::uint32_t;
-  using Integers __attribute__((vector_size(4 * lanes))) = std::int32_t;
-  using Floats __attribute__((vector_size(4 * lanes))) = float;
-};
 
 template <class Vector, class Number>
 Vector load_vector(const Number* from) {

@@ -1,17 +1,14 @@
 /// Small matrices of floats that fit into a cache: products, maxima, exponentials.
 ///
 /// What attention does is made of these. A matrix is row-major, and its rows may lie
-/// apart. The functions at the end pick, at run time, the widest vectors that the
-/// processor has; `tiles` holds what they pick from.
+/// apart. The functions at the end work in the widest vectors that the processor has;
+/// `tiles` holds what they are made of.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 
 #include "kernels/exponential.h"
-#include "kernels/instructions.h"
+#include "kernels/wide.h"
 
 namespace tiny_llm {
 
@@ -51,29 +48,28 @@ struct Factor {
   }
 };
 
-/// As many floats as a vector register holds, and as many integers.
-template <int kLanes>
-struct Vector {
-  typedef float type __attribute__((vector_size(kLanes * 4)));
-  typedef std::uint32_t words __attribute__((vector_size(kLanes * 4)));
-};
+/// How many rows of a product, of as many vectors, are added up in registers at once:
+/// 24 of 32 registers hold sums, or 12 of 16. The others hold a row and a factor.
+inline constexpr int kRowsAtOnce = 6;
+template <class Registers>
+inline constexpr int kVectorsAtOnce = Registers::count == 32 ? 4 : 2;
 
 /// Ask for a cache line, to lie in the second cache: the first one holds this matrix.
-[[gnu::always_inline]] inline void prefetch(const float* line) {
+TINY_LLM_INLINE inline void prefetch(const float* line) {
   __builtin_prefetch(line, 0, 2);
 }
 
 /// c += a b for kRows rows and kVectors * kLanes columns of c, which stay in registers.
 template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
-[[gnu::always_inline]] inline void multiply_block(
+TINY_LLM_INLINE inline void multiply_block(
     Factor<kIsTransposed> a, ConstTile b, Tile c, int depth) {
-  using Floats = typename Vector<kLanes>::type;
+  using Floats = typename Vectors<kLanes>::Floats;
   Floats sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      std::memcpy(&sums[i][v], c.data + i * c.stride + v * kLanes, sizeof(Floats));
+      load(c.data + i * c.stride + v * kLanes, sums[i][v]);
     }
   }
   for (int k = 0; k < depth; ++k) {
@@ -90,7 +86,7 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
     Floats row[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      std::memcpy(&row[v], b.data + k * b.stride + v * kLanes, sizeof(Floats));
+      load(b.data + k * b.stride + v * kLanes, row[v]);
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
@@ -103,14 +99,14 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      std::memcpy(c.data + i * c.stride + v * kLanes, &sums[i][v], sizeof(Floats));
+      store(sums[i][v], c.data + i * c.stride + v * kLanes);
     }
   }
 }
 
 /// Take kRows rows at a time, and those that are left in smaller blocks.
 template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
-[[gnu::always_inline]] inline void multiply_columns(
+TINY_LLM_INLINE inline void multiply_columns(
     Factor<kIsTransposed> a, ConstTile b, Tile c, int num_rows, int depth) {
   int i = 0;
   for (; i + kRows <= num_rows; i += kRows) {
@@ -125,7 +121,7 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
 
 /// Take wide blocks of columns first, and narrower ones for what is left.
 template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
-[[gnu::always_inline]] inline void multiply_add(
+TINY_LLM_INLINE inline void multiply_add(
     Factor<kIsTransposed> a,
     ConstTile b,
     Tile c,
@@ -149,18 +145,18 @@ template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
 }
 
 template <int kLanes>
-[[gnu::always_inline]] inline void maxima(
+TINY_LLM_INLINE inline void maxima(
     ConstTile x, int num_rows, int num_columns, float* tops) {
-  using Floats = typename Vector<kLanes>::type;
+  using Floats = typename Vectors<kLanes>::Floats;
   int j = 0;
   for (; j + kLanes <= num_columns; j += kLanes) {
     Floats own, row;
-    std::memcpy(&own, tops + j, sizeof(own));
+    load(tops + j, own);
     for (int i = 0; i < num_rows; ++i) {
-      std::memcpy(&row, x.data + i * x.stride + j, sizeof(row));
+      load(x.data + i * x.stride + j, row);
       own = row > own ? row : own;
     }
-    std::memcpy(tops + j, &own, sizeof(own));
+    store(own, tops + j);
   }
   if constexpr (kLanes > 1) {
     maxima<kLanes / 2>({x.data + j, x.stride}, num_rows, num_columns - j, tops + j);
@@ -168,19 +164,19 @@ template <int kLanes>
 }
 
 template <int kLanes>
-[[gnu::always_inline]] inline void exponentials(
+TINY_LLM_INLINE inline void exponentials(
     Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
-  using Floats = typename Vector<kLanes>::type;
+  using Floats = typename Vectors<kLanes>::Floats;
   int j = 0;
   for (; j + kLanes <= num_columns; j += kLanes) {
     Floats own, weights, sums{};
-    std::memcpy(&own, shifts + j, sizeof(own));
+    load(shifts + j, own);
     for (int i = 0; i < num_rows; ++i) {
       float* row = x.data + i * x.stride + j;
-      std::memcpy(&weights, row, sizeof(weights));
+      load(row, weights);
       weights -= own;
-      exponentiate<Floats, typename Vector<kLanes>::words>(weights);
-      std::memcpy(row, &weights, sizeof(weights));
+      exponentiate<Floats, typename Vectors<kLanes>::Words>(weights);
+      store(weights, row);
       sums += weights;
     }
     for (int lane = 0; lane < kLanes; ++lane) totals[j + lane] += sums[lane];
@@ -191,35 +187,6 @@ template <int kLanes>
   }
 }
 
-/// Tell whether the processor has registers of 16 floats, and 32 of them.
-inline bool has_wide_registers() {
-  return instructions() == Instructions::avx512_vnni;
-}
-
-#if defined(__x86_64__)
-/// 24 of the 32 registers hold sums.
-template <bool kIsTransposed>
-TINY_LLM_AVX512_VNNI void multiply_add_avx512(
-    Factor<kIsTransposed> a,
-    ConstTile b,
-    Tile c,
-    int num_rows,
-    int num_columns,
-    int depth) {
-  multiply_add<6, 4, 16>(a, b, c, num_rows, num_columns, depth);
-}
-
-TINY_LLM_AVX512_VNNI inline void maxima_avx512(
-    ConstTile x, int num_rows, int num_columns, float* tops) {
-  maxima<16>(x, num_rows, num_columns, tops);
-}
-
-TINY_LLM_AVX512_VNNI inline void exponentials_avx512(
-    Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
-  exponentials<16>(x, num_rows, num_columns, shifts, totals);
-}
-#endif
-
 template <bool kIsTransposed>
 void multiply_add(
     Factor<kIsTransposed> a,
@@ -228,13 +195,11 @@ void multiply_add(
     int num_rows,
     int num_columns,
     int depth) {
-#if defined(__x86_64__)
-  if (has_wide_registers()) {
-    return multiply_add_avx512(a, b, c, num_rows, num_columns, depth);
-  }
-#endif
-  // Any processor has registers of 4 floats, and 16 of them at least.
-  multiply_add<4, 2, 4>(a, b, c, num_rows, num_columns, depth);
+  in_best_registers([=](auto registers) TINY_LLM_INLINE {
+    using Own = decltype(registers);
+    multiply_add<kRowsAtOnce, kVectorsAtOnce<Own>, Own::lanes>(
+        a, b, c, num_rows, num_columns, depth);
+  });
 }
 
 }  // namespace tiles
@@ -261,12 +226,9 @@ inline void multiply_add_transposed(
 ///
 /// x: num_rows x num_columns, tops: num_columns.
 inline void maxima(ConstTile x, int num_rows, int num_columns, float* tops) {
-#if defined(__x86_64__)
-  if (tiles::has_wide_registers()) {
-    return tiles::maxima_avx512(x, num_rows, num_columns, tops);
-  }
-#endif
-  tiles::maxima<4>(x, num_rows, num_columns, tops);
+  in_best_registers([=](auto registers) TINY_LLM_INLINE {
+    tiles::maxima<decltype(registers)::lanes>(x, num_rows, num_columns, tops);
+  });
 }
 
 /// Replace x by e^(x - shift of its column), and add the sums of columns to `totals`.
@@ -274,12 +236,10 @@ inline void maxima(ConstTile x, int num_rows, int num_columns, float* tops) {
 /// x: num_rows x num_columns, shifts and totals: num_columns.
 inline void exponentials(
     Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
-#if defined(__x86_64__)
-  if (tiles::has_wide_registers()) {
-    return tiles::exponentials_avx512(x, num_rows, num_columns, shifts, totals);
-  }
-#endif
-  tiles::exponentials<4>(x, num_rows, num_columns, shifts, totals);
+  in_best_registers([=](auto registers) TINY_LLM_INLINE {
+    tiles::exponentials<decltype(registers)::lanes>(
+        x, num_rows, num_columns, shifts, totals);
+  });
 }
 
 }  // namespace tiny_llm

@@ -1,60 +1,90 @@
-/// Loops that are compiled twice: for any processor, and for one with wide registers.
+/// Loops that are compiled several times: once for each kind of vector register.
 ///
 /// On x86, a compiler may use no register of more than 128 bits unless it is told that
-/// all processors have them. Here it is told so for one copy of a loop, and the
-/// processor that runs it decides which copy is taken. Elsewhere there is one.
+/// all processors have them. Here it is told so for some copies of a loop, and the
+/// processor that runs it decides which copy is taken.
 #pragma once
 
-#include <cstdlib>
-#include <string_view>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/instructions.h"
+
+#define TINY_LLM_INLINE __attribute__((always_inline))
 
 namespace tiny_llm {
+
+/// Some numbers of 32 bits that one instruction works on.
+template <int lanes>
+struct Vectors {
+  using Words __attribute__((vector_size(4 * lanes))) = std::uint32_t;
+  using Integers __attribute__((vector_size(4 * lanes))) = std::int32_t;
+  using Floats __attribute__((vector_size(4 * lanes))) = float;
+};
+
+/// Load a vector from any address.
+template <class Vector, class Number>
+TINY_LLM_INLINE inline void load(const Number* from, Vector& vector) {
+  std::memcpy(&vector, from, sizeof(vector));
+}
+
+/// Store a vector at any address.
+template <class Vector, class Number>
+TINY_LLM_INLINE inline void store(const Vector& vector, Number* to) {
+  std::memcpy(to, &vector, sizeof(vector));
+}
+
+/// How many numbers of 32 bits a register holds, and how many registers there are.
+template <int num_lanes, int num_registers>
+struct Registers {
+  static constexpr int lanes = num_lanes;
+  static constexpr int count = num_registers;
+};
 
 namespace wide {
 
 #if defined(__x86_64__)
+using Least = Registers<4, 16>;
 
 template <class Loops>
-__attribute__((target("avx512f,fma"))) void run(Loops loops) {
-  loops();
+TINY_LLM_AVX512_VNNI void run_avx512(Loops loops) {
+  loops(Registers<16, 32>{});
 }
 
-/// Tell whether the processor has them, and TINY_LLM_INSTRUCTIONS does not forbid it.
-inline bool is_there() {
-  static const bool is_there = [] {
-    const char* chosen = std::getenv("TINY_LLM_INSTRUCTIONS");
-    return (chosen == nullptr || std::string_view(chosen) != "portable") &&
-           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma");
-  }();
-  return is_there;
+template <class Loops>
+TINY_LLM_AVX2 void run_avx2(Loops loops) {
+  loops(Registers<8, 16>{});
 }
-
+#elif defined(__aarch64__)
+using Least = Registers<4, 32>;
 #else
-
-template <class Loops>
-void run(Loops loops) {
-  loops();
-}
-
-inline bool is_there() { return false; }
-
+using Least = Registers<4, 16>;
 #endif
 
 }  // namespace wide
 
-/// Call `loops` in the copy that suits this processor.
+/// Call `loops` with the registers of this processor, in the copy that is for them.
 ///
 /// A copy is made only of what is inlined, so `loops` is a lambda of the form
-/// `[=]() TINY_LLM_INLINE { ... }`, and what it calls is marked TINY_LLM_INLINE, too.
+/// `[=](auto registers) TINY_LLM_INLINE { ... }`, and what it calls is marked
+/// TINY_LLM_INLINE, too.
 template <class Loops>
-void in_wide_vectors(Loops loops) {
-  if (wide::is_there()) {
-    wide::run(loops);
-  } else {
-    loops();
+void in_best_registers(Loops loops) {
+#if defined(__x86_64__)
+  switch (instructions()) {
+    case Instructions::avx512_vnni: return wide::run_avx512(loops);
+    case Instructions::avx_vnni:
+    case Instructions::avx2: return wide::run_avx2(loops);
+    default: break;
   }
+#endif
+  loops(wide::Least{});
 }
 
-#define TINY_LLM_INLINE __attribute__((always_inline))
+/// Call `loops`, which need not know the registers: `[=]() TINY_LLM_INLINE { ... }`.
+template <class Loops>
+void in_wide_vectors(Loops loops) {
+  in_best_registers([=](auto) TINY_LLM_INLINE { loops(); });
+}
 
 }  // namespace tiny_llm

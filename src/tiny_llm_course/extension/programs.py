@@ -30,16 +30,18 @@ class Program:
         headers: Folders of files that it includes.
         kind: What it is compiled for, in a word that a file may be named after.
         options: Of the compiler.
+        compiler: The program itself.
     """
 
     source: Path
     headers: tuple[Path, ...]
     kind: str
     options: tuple[str, ...]
+    compiler: str = str(COMPILER)
 
     def path(self) -> Path:
         """Return where it is, compiled, or will be."""
-        parts = [_compiler_version(), *self.options]
+        parts = [_version_of(self.compiler), *self.options]
         parts += [path.read_text(encoding="utf-8") for path in self._files()]
         key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
         return CACHE / f"{self.source.stem}-{self.kind}-{key}"
@@ -67,7 +69,7 @@ class Program:
             includes = [f"-I{one}" for one in self.headers]
             arguments = [*self.options, *includes, str(self.source), "-o", str(made)]
             ran = subprocess.run(
-                [str(COMPILER), *arguments],
+                [self.compiler, *arguments],
                 stderr=subprocess.PIPE,
                 text=True,
                 check=False,
@@ -96,7 +98,7 @@ class Program:
 
 
 @functools.cache
-def _compiler_version() -> str:
-    """Return what the compiler says of itself."""
-    said = [str(COMPILER), "--version"]
+def _version_of(compiler: str) -> str:
+    """Return what a compiler says of itself."""
+    said = [compiler, "--version"]
     return subprocess.run(said, capture_output=True, text=True, check=True).stdout

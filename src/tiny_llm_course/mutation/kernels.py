@@ -44,8 +44,8 @@ HEADERS = {
 }
 """What is written on which day of Week 2, with the files that are all answer.
 
-Two are left out, for processors with AVX-VNNI, and with NEON. Of the others, nothing
-that is for AVX-512 has mutants on a processor without it.
+Three are left out, for processors with AVX2, with AVX-VNNI, and with NEON. Of the
+others, nothing that is for AVX-512 has mutants on a processor without it.
 """
 
 STORE = """#include "kernels/mutants.h"

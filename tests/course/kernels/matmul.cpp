@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "avx_vnni.h"
 #include "drawn.h"
 #include "kernels/matmul.h"
 #include "kernels/matmul_int8.h"
@@ -139,7 +140,71 @@ void check_tiles(int num_tokens) {
 
 #endif
 
+#if __has_include("kernels/matmul_tiles_narrow.h")
+/// Tiles of a kind of instruction, beside those of plain C++. Some of their integers are
+/// as large as they can be, where sums of products are too large for 16 bits.
+template <class Step>
+void check_step(const char* name, int num_tokens, int num_rows, int most) {
+  constexpr int num_groups = 3, num_quads = 8;
+  constexpr int num_columns = num_groups * num_quads * 4;
+  Exact<std::uint8_t> q(size_of(panel_rows, num_columns));
+  Exact<std::int8_t> e(size_of(num_tokens, num_columns));
+  for (std::uint8_t& one : q) one = static_cast<std::uint8_t>(coin() ? most : whole(0, most));
+  for (std::int8_t& one : e) {
+    one = static_cast<std::int8_t>(coin() ? (coin() ? 127 : -127) : whole(-127, 127));
+  }
+  const auto drawn = [](std::size_t size) {
+    Numbers all(size);
+    for (float& one : all) one = static_cast<float>(whole(-2, 2));
+    return all;
+  };
+  Numbers scales = drawn(size_of(panel_rows, num_groups));
+  Numbers biases = drawn(scales.size());
+  Numbers token_scales = drawn(size_of(num_tokens, num_groups));
+  Numbers token_sums = drawn(token_scales.size());
+  const Panel panel{q.data(), scales.data(), biases.data()};
+  const detail::Tokens tokens{
+      e.data(), token_scales.data(), token_sums.data(), num_tokens};
+  const detail::Inputs inputs{num_groups, num_quads};
+  Numbers expected(size_of(num_tokens, num_rows), kGuard);
+  Numbers got = expected;
+  detail::multiply_tile_portable(
+      panel, tokens, {expected.data(), num_rows, num_rows}, inputs);
+  Step::multiply(panel, tokens, {got.data(), num_rows, num_rows}, inputs);
+  // All are integers that floats hold exactly, so any order gives the same sums.
+  expect(got == expected, "is wrong", name, {num_tokens, num_rows, num_columns, 32, 8});
+}
+
+/// All sizes of a tile, with weights of 4 and of 8 bits.
+template <class Step>
+void check_steps(const char* name, bool is_here) {
+  if (!is_here) return;
+  for (int num_tokens = 1; num_tokens <= detail::tile_tokens; ++num_tokens) {
+    for (const int num_rows : {1, 7, 8, 15, 16}) {
+      check_step<Step>(name, num_tokens, num_rows, 15);
+      check_step<Step>(name, num_tokens, num_rows, 255);
+    }
+  }
+}
+
+void check_instructions() {
+#if defined(__x86_64__)
+  check_steps<detail::Avx2Step>("AVX2", has(Instructions::avx2));
+  check_steps<detail::AvxVnniStep>("AVX-VNNI", has(Instructions::avx512_vnni));
+#elif defined(__aarch64__)
+  check_steps<detail::NeonStep>("NEON", true);
+#if defined(TINY_LLM_NEON_DOTPROD)
+  check_steps<detail::NeonDotprodStep>("sdot", has(Instructions::neon_dotprod));
+#endif
+#endif
+}
+
+#endif
+
 void check_all() {
+#if __has_include("kernels/matmul_tiles_narrow.h")
+  check_instructions();
+#endif
 #if __has_include("kernels/matmul_tiles.h")
   for (const int num_tokens : {1, 12, 13, 200'001}) check_tiles(num_tokens);
 #endif

@@ -9,16 +9,10 @@
 #include <cstdlib>
 #include <vector>
 
+#include "avx_vnni.h"
 #include "drawn.h"
-#include "kernels/instructions.h"
 #if defined(__x86_64__) && __has_include("kernels/matvec_avx2.h")
 #define HAS_AVX2
-// Few processors have AVX-VNNI. Its instructions are among those of AVX-512, too, so
-// here `matvec_avx2` is compiled for these, and called by its name.
-#undef TINY_LLM_AVX_VNNI
-#define TINY_LLM_AVX_VNNI TINY_LLM_AVX512_VNNI
-#undef _mm256_dpbusd_avx_epi32
-#define _mm256_dpbusd_avx_epi32 _mm256_dpbusd_epi32
 #endif
 #include "kernels/int8.h"
 #include "kernels/matvec.h"
@@ -206,5 +200,8 @@ int main(int argc, char** argv) {
       check<Scale>(num_rows, num_groups * group_size, group_size, one_of({2, 4, 8}));
     });
   });
-  std::printf("instructions %d: all right\n", static_cast<int>(instructions()));
+  for (const auto& [one, name] : all_instructions) {
+    if (one == instructions()) std::printf("%s: ", name.data());
+  }
+  std::printf("all are right\n");
 }
