@@ -1,8 +1,8 @@
-"""How fast each rung of Week 2, Day 4 multiplies, beside MLX and beside the memory.
+"""Times the matvec variants of Week 2, Day 4, next to MLX and to reading memory.
 
-A step multiplies one vector by several matrices of one shape, more than any cache of a
-CPU holds, as a model does for a token. All rungs take turns with each other, with
-`mx.quantized_matmul`, and with reading an array from memory.
+A step multiplies one vector by several matrices of one shape, more than a CPU's caches
+hold, as a model does for a token. All variants are interleaved with
+`mx.quantized_matmul` and with reading an array from memory.
 """
 
 import functools
@@ -27,7 +27,7 @@ READING = "reading memory"
 
 BITS, GROUP_SIZE = 4, 64
 SET_BYTES = 64 * 10**6
-"""Of the matrices of a step: twice what a large cache holds."""
+"""The bytes of a step's matrices: twice the size of a large cache."""
 
 READ_MB = 256
 ROUNDS = Rounds(budget_s=30.0, least=7, most=41)
@@ -57,7 +57,7 @@ SHAPES = (
 
 
 def cases(quick: bool) -> list[Row]:
-    """Return the matrices, of which a quick run takes the first."""
+    """Return the matrices; in a quick run, only the first."""
     return [
         {"matrix": one.name, "rows": one.rows, "columns": one.columns}
         for one in SHAPES[: 1 if quick else None]
@@ -65,7 +65,7 @@ def cases(quick: bool) -> list[Row]:
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
-    """Time all rungs on one shape."""
+    """Time all variants on one shape."""
     shape = Shape(str(case["matrix"]), int(case["rows"]), int(case["columns"]))
     number = -(-SET_BYTES // shape.num_bytes)
     try:
@@ -93,7 +93,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def _steps(shape: Shape, number: int, solution: Solution) -> dict[str, Step]:
-    """Get each rung ready to multiply by all matrices of a set."""
+    """Prepare a step of each variant: multiply by all matrices of a set."""
     x = mx.random.normal((shape.columns,), key=mx.random.key(SEED))
     weights = _matrices(shape, number)
     made = solution.get("quantize.QuantizedWeights")
@@ -119,7 +119,7 @@ def _steps(shape: Shape, number: int, solution: Solution) -> dict[str, Step]:
 
 
 def _matrices(shape: Shape, number: int) -> list[tuple[mx.array, mx.array, mx.array]]:
-    """Draw the bits of some matrices. What they stand for does not matter."""
+    """Draw random bits for some matrices. Their values do not matter."""
     rng = np.random.default_rng(SEED)
     words = (shape.rows, shape.columns * BITS // 32)
     groups = (shape.rows, shape.columns // GROUP_SIZE)
@@ -134,7 +134,7 @@ def _matrices(shape: Shape, number: int) -> list[tuple[mx.array, mx.array, mx.ar
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Return a line for each rung of each matrix."""
+    """Return a row for each variant of each matrix."""
     slowest = {row["matrix"]: row for row in rows if row["rung"] == RUNGS[0]}
     return [
         {
@@ -151,12 +151,12 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _times(naive: Row, row: Row) -> str:
-    """Say how many times as fast as naive a rung is."""
+    """Write how many times as fast as the naive variant one is."""
     return f"{float(naive['time_us']) / float(row['time_us']):.1f}"
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw the bytes of weights in a second, a panel for each matrix."""
+    """Draw the bytes of weights per second, a panel for each matrix."""
     shapes = [one for one in SHAPES if any(row["matrix"] == one.name for row in rows)]
     figure = Figure(figsize=(5, 0.6 + 1.9 * len(shapes)), layout="constrained")
     panels = figure.subplots(len(shapes), 1, squeeze=False, sharex=True)[:, 0]
