@@ -1,4 +1,4 @@
-"""`pdm run lab matvec-ladder`: rungs that take turns with MLX and with the memory."""
+"""`pdm run lab matvec-ladder`: variants are interleaved with MLX and reading memory."""
 
 import csv
 from pathlib import Path
