@@ -247,14 +247,14 @@ def test_what_the_learner_has_touched_is_no_stub(text: str) -> None:
 )
 def test_a_definition_that_is_not_python_can_be_cut_out(broken: str) -> None:
     """Its lines are found by indentation, and the lines after it keep their numbers."""
-    behind = "\n# of my own\ndef my_own(): ...\n"
+    after = "\n# of my own\ndef my_own(): ...\n"
 
-    text = emptied(f"import math\n\n\n{broken}{behind}", "area")
+    text = emptied(f"import math\n\n\n{broken}{after}", "area")
 
     Source.parse(text)
-    assert text.endswith(behind)
-    assert text.count("\n") == f"import math\n\n\n{broken}{behind}".count("\n")
-    assert answered(text) == f"import math\n\n\n{ANSWER}{behind}"
+    assert text.endswith(after)
+    assert text.count("\n") == f"import math\n\n\n{broken}{after}".count("\n")
+    assert answered(text) == f"import math\n\n\n{ANSWER}{after}"
 
 
 def test_a_definition_that_cannot_be_found_is_not_cut_out() -> None:

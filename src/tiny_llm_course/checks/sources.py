@@ -83,10 +83,10 @@ def _leave_out(folders: list[str]) -> None:
 
 def depended_on(noted: Iterable[str]) -> set[str]:
     """Return what a process depends on, given what `tracing` noted."""
-    return {source for line in noted if line for source in _behind(line)}
+    return {source for line in noted if line for source in _made_from(line)}
 
 
-def _behind(name: str) -> set[str]:
+def _made_from(name: str) -> set[str]:
     """Return the sources that a file was made from: itself, unless it was generated."""
     folder, _, file = name.rpartition("/")
     if folder.endswith("__pycache__") and file:

@@ -168,7 +168,7 @@ class Result:
         """Tell whether a learning rate outside of the sweep may be better."""
         return self.learning_rate in (LEARNING_RATES[0], LEARNING_RATES[-1])
 
-    def behind(self, other: "Result") -> list[float]:
+    def gaps_to(self, other: "Result") -> list[float]:
         """Return the loss minus that of another arm, for each seed that both have."""
         return [
             self.losses[seed] - other.losses[seed]
@@ -221,7 +221,7 @@ def difference(result: Result, baseline: Result) -> str:
     """Write the difference of an arm's loss, and whether seeds disagree on its sign."""
     if result is baseline:
         return ""
-    gaps = result.behind(baseline)
+    gaps = result.gaps_to(baseline)
     if not gaps:
         return ""
     agrees = all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps)
