@@ -80,7 +80,7 @@ def test_task_1_attention_agrees_with_torch(
 def test_task_1_attention_uses_the_scale_it_is_given(
     grade: Grader, scale: float, dtype: mx.Dtype
 ) -> None:
-    """Not even 0 is None: with it, all keys count alike."""
+    """A scale of 0 is not None: with it, all keys count alike."""
     query, key, value = (
         normal(2, 5, 8, dtype=dtype, name=name) for name in ("q", "k", "v")
     )
@@ -91,7 +91,7 @@ def test_task_1_attention_uses_the_scale_it_is_given(
 
 
 def test_task_1_attention_looks_where_the_mask_is_zero(grade: Grader) -> None:
-    """And not where it is minus infinity: each query sees the keys up to its own."""
+    """And not where it is -inf: each query sees the keys up to its own."""
     query, key, value = (normal(2, 4, 8, name=name) for name in ("q", "k", "v"))
     mask = mx.triu(mx.full((4, 4), -mx.inf), k=1)
 
@@ -144,7 +144,7 @@ def test_task_2_linear_agrees_with_torch(
 
 
 def test_task_2_linear_transposes_a_square_weight_too(grade: Grader) -> None:
-    """Its shape does not say which axis is which."""
+    """The shape of a square weight does not show which axis is which."""
     x, w = normal(3, 8), weight(8, 8)
 
     call = Call(LINEAR, (x, w))

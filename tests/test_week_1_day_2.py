@@ -37,7 +37,7 @@ def _assert_rotates(
 def _assert_rotated(
     grade: Grader, call: Call, *, first: int = 0, base: int, traditional: bool
 ) -> None:
-    """Compare what a call returns with complex numbers, from position `first` on."""
+    """Compare the result of a call with complex numbers, from position `first` on."""
     x: mx.array = call.args[0]
     positions = [range(first, first + x.shape[1])] * x.shape[0]
     expected = positional_encoding.rope(
@@ -47,7 +47,7 @@ def _assert_rotated(
 
 
 def _assert_knows_its_arguments_by_name(grade: Grader, *, traditional: bool) -> None:
-    """Name them as the stub does."""
+    """Pass the arguments by the names in the stub."""
     x = normal(1, 4, 2, 8)
     named = {"dims": 8, "seq_len": 64, "base": 100, "traditional": traditional}
     call = Call(ROPE, (x,), {"offset": slice(7, 11)}, build=(), named=named)
@@ -73,7 +73,7 @@ def test_task_1_agrees_with_complex_numbers(
 
 @each_dtype
 def test_task_1_starts_at_the_offset(grade: Grader, dtype: mx.Dtype) -> None:
-    """The positions that a cache has already seen come first."""
+    """The positions before the offset are those of tokens in a cache."""
     x = normal(2, 4, 3, 8, dtype=dtype)
 
     _assert_rotates(grade, x, traditional=True, offset=slice(7, 11))
@@ -134,7 +134,7 @@ def test_task_2_uses_the_base_it_is_given(grade: Grader, base: int) -> None:
 
 
 def test_task_2_is_what_it_does_by_default(grade: Grader) -> None:
-    """With base 10000."""
+    """The defaults are halves, and base 10000."""
     x = normal(1, 6, 2, 8)
     call = Call(ROPE, (x,), build=(8, 64))
 

@@ -14,7 +14,7 @@ SINUSOIDS = "positional_encoding.sinusoidal_positions"
 
 
 def _assert_agrees(grade: Grader, call: Call, base: float) -> None:
-    """Compare with PyTorch in float64, and want float32."""
+    """Compare with PyTorch in float64; the result has to be float32."""
     expected = positional_encoding.sinusoidal_positions(*call.args[:2], base)
     grade.assert_close(call, expected, mx.float32)
 

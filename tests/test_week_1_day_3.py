@@ -48,7 +48,7 @@ def test_task_1_agrees_with_torch(
 def test_task_1_uses_the_scale_it_is_given(
     grade: Grader, scale: float, dtype: mx.Dtype
 ) -> None:
-    """Not even 0 is None."""
+    """A scale of 0 is not None."""
     query, key, value = _heads((2,), 4, 2, dtype)
 
     call = Call(GROUPED, (query, key, value), {"scale": scale})
@@ -71,7 +71,7 @@ def test_task_1_adds_one_mask_whatever_the_batch(
 
 
 def test_task_1_takes_more_queries_than_keys(grade: Grader) -> None:
-    """Without a mask nothing says where a query stands."""
+    """Without a mask, queries have no positions."""
     query, key, value = _heads((2,), 4, 2, num_queries=7)
 
     call = Call(GROUPED, (query, key, value))
@@ -126,7 +126,7 @@ def test_task_2_attention_knows_the_mask_by_its_name(
 def test_task_2_attention_knows_the_mask_by_its_name_without_a_batch(
     grade: Grader,
 ) -> None:
-    """Nothing has to stand in front of the heads."""
+    """There may be no axis before the heads."""
     query, key, value = normal(4, 3, 8), normal(2, 5, 8), normal(2, 5, 8, name="value")
 
     call = Call(GROUPED, (query, key, value), {"mask": "causal"})

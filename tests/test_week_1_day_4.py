@@ -30,7 +30,7 @@ MLP = "qwen2_week1.Qwen2MLP"
 def test_task_1_agrees_with_torch(
     grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """Rows of different size, none of mean zero, and no two gains alike."""
+    """Rows of different magnitudes and nonzero means; all gains are different."""
     x = normal(*shape, dtype=dtype) + normal(*shape[:-1], 1, dtype=dtype)
     weight = gain(shape[-1], dtype)
 
@@ -46,7 +46,7 @@ def test_task_1_agrees_with_torch(
 def test_task_1_adds_eps_to_the_mean_square(
     grade: Grader, size: float, eps: float, dtype: mx.Dtype
 ) -> None:
-    """Rows so small that eps decides, on both sides of its root."""
+    """Rows so small that eps decides, on both sides of sqrt(eps)."""
     x = normal(4, 16, dtype=dtype, scale=size)
     weight = gain(16, dtype)
 
@@ -66,7 +66,7 @@ def test_task_1_uses_an_eps_of_1e_5_when_none_is_given(grade: Grader) -> None:
 
 @each_dtype
 def test_task_1_keeps_a_row_of_zeros(grade: Grader, dtype: mx.Dtype) -> None:
-    """The padding of a batch: without eps it turns into NaN."""
+    """Padding in a batch: without eps it becomes NaN."""
     x = mx.concatenate([mx.zeros((1, 6)), normal(2, 6)]).astype(dtype)
     weight = gain(6, dtype)
 
@@ -80,7 +80,7 @@ def test_task_1_keeps_a_row_of_zeros(grade: Grader, dtype: mx.Dtype) -> None:
 def test_task_1_has_the_dtype_of_x_whatever_that_of_the_gain(
     grade: Grader, dtype: mx.Dtype, gain_dtype: mx.Dtype
 ) -> None:
-    """Checkpoints may keep gains in another dtype than the activations."""
+    """Checkpoints may store gains in another dtype than the activations."""
     x = normal(3, 8, dtype=dtype)
     weight = gain(8, gain_dtype)
 
@@ -164,7 +164,7 @@ def test_task_2_mlp_agrees_at_the_size_of_qwen2(grade: Grader) -> None:
 
 
 def test_task_2_mlp_survives_large_activations(grade: Grader) -> None:
-    """The gate is far out in both tails of the SiLU."""
+    """The gate is far in both tails of the SiLU."""
     _assert_transforms(grade, normal(2, 3, 8, scale=100), 12)
 
 
@@ -181,7 +181,7 @@ def test_task_2_mlp_agrees_with_the_weights_of_a_trained_model(grade: Grader) ->
 def _assert_transforms(
     grade: Grader, x: mx.array, hidden_dim: int, known: Weights | None = None
 ) -> None:
-    """Run the MLP, with random weights unless some are known; compare with PyTorch."""
+    """Run the MLP, with random weights unless given; compare with PyTorch."""
     dim = x.shape[-1]
     sizes = Architecture(hidden_size=dim, intermediate_size=hidden_dim)
     weights = mlp_weights(sizes, x.dtype)

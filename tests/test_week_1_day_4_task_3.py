@@ -22,7 +22,7 @@ PARTIAL = "norms.PartialRMSNorm"
 each_tiny_size = pytest.mark.parametrize(
     ("size", "eps"), [(1e-4, 1e-6), (1e-3, 1e-6), (1e-2, 1e-6), (0.1, 1e-2)]
 )
-"""So small that eps decides, on both sides of its root."""
+"""So small that eps decides, on both sides of sqrt(eps)."""
 
 each_large_size = pytest.mark.parametrize("size", [100, 1000, 12000])
 """The square of a float16 overflows from 256 on, the sum of squares earlier."""
@@ -31,11 +31,11 @@ each_large_size = pytest.mark.parametrize("size", [100, 1000, 12000])
 def learned(
     dim: int, dtype: mx.Dtype = mx.float32, size: float = 1
 ) -> tuple[mx.array, mx.array]:
-    """Draw gains and biases, no two alike.
+    """Draw gains and biases, all different.
 
     Args:
         dim: Number of channels.
-        dtype: Of both.
+        dtype: The dtype of both.
         size: How large the biases are.
     """
     return gain(dim, dtype), normal(dim, dtype=dtype, scale=size, name="bias")
@@ -83,7 +83,7 @@ def test_task_3_layer_norm_has_an_eps_of_1e_5_when_none_is_given(
 def test_task_3_layer_norm_gives_equal_channels_the_bias(
     grade: Grader, dtype: mx.Dtype
 ) -> None:
-    """A row of zeros, and one of threes: both have no variance."""
+    """A row of zeros, and one of threes: both have variance 0."""
     x = mx.concatenate([mx.zeros((1, 8)), mx.full((1, 8), 3.0), normal(2, 8)])
 
     _assert_layer_norm(grade, x.astype(dtype), 1e-6)
@@ -97,7 +97,7 @@ def test_task_3_layer_norm_squares_in_float32(grade: Grader, size: float) -> Non
 def test_task_3_layer_norm_subtracts_a_large_mean_before_squaring(
     grade: Grader,
 ) -> None:
-    """The mean is a thousand times the spread, so its square is all that one sees."""
+    """The mean is a thousand times the spread, so its square dominates."""
     _assert_layer_norm(grade, 1000 + normal(4, 64), 1e-6)
 
 
@@ -138,7 +138,7 @@ def test_task_3_batch_norm_squares_in_float32(grade: Grader, size: float) -> Non
 def test_task_3_batch_norm_is_used_with_the_running_statistics(
     grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """Also for a single vector, and whenever nobody says that it is training."""
+    """This holds for a single vector too, and whenever `training` is not passed."""
     x = uneven(*shape, dtype=dtype)
     build = _batch_norm(shape[-1], dtype)
     running = norms.running_statistics([], *build[3:5])
@@ -169,7 +169,7 @@ def test_task_3_batch_norm_moves_the_running_statistics(
     shapes: list[tuple[int, ...]],
     statistic: str,
 ) -> None:
-    """By the mean and the unbiased variance, and by a tenth when nothing is said."""
+    """By the mean and the unbiased variance, with a default momentum of a tenth."""
     batches = tuple(3 + 2 * uneven(*shape) for shape in shapes)
     build = _batch_norm(3)
     share = () if momentum is None else (1e-5, momentum)
@@ -209,7 +209,7 @@ def test_task_3_batch_norm_remembers_nothing_in_use(
 def test_task_3_batch_norm_is_used_as_it_was_trained(
     grade: Grader, dtype: mx.Dtype
 ) -> None:
-    """First two batches to learn from, then one vector to normalise."""
+    """Two batches of training come first, then one vector to normalise."""
     batches = uneven(5, 3, dtype=dtype), 2 * uneven(2, 4, 3, dtype=dtype)
     x = normal(1, 3, dtype=dtype)
     build = _batch_norm(3, dtype)
@@ -304,7 +304,7 @@ def test_task_3_partial_rms_norm_adds_eps_to_the_mean_square(
 def test_task_3_partial_rms_norm_survives_zeros_where_it_measures(
     grade: Grader, dtype: mx.Dtype
 ) -> None:
-    """What is not measured is divided by the root of eps, and what is stays 0."""
+    """Other channels are divided by sqrt(eps), and the measured ones stay 0."""
     measured = mx.concatenate([mx.zeros((2, 2)), normal(1, 2)])
     x = mx.concatenate([measured, normal(3, 6)], axis=-1).astype(dtype)
 
@@ -317,7 +317,7 @@ def test_task_3_partial_rms_norm_squares_in_float32(grade: Grader, size: float) 
 
 
 def test_task_3_partial_rms_norm_has_defaults(grade: Grader) -> None:
-    """A sixteenth of the channels, and an eps of 1e-5."""
+    """The defaults are a sixteenth of the channels, and an eps of 1e-5."""
     x = normal(4, 48, scale=3e-3)
     weight = gain(48)
 
@@ -329,7 +329,7 @@ def test_task_3_partial_rms_norm_has_defaults(grade: Grader) -> None:
 
 
 def _batch_norm(dim: int, dtype: mx.Dtype = mx.float32) -> tuple[Any, ...]:
-    """Draw what a BatchNorm is built from, as if it had been trained before."""
+    """Draw the parameters of a BatchNorm, as if it had been trained before."""
     mean = normal(dim, name="running mean")
     return dim, *learned(dim, dtype), mean, 4 * gain(dim, name="running var")
 
@@ -344,7 +344,7 @@ def _assert_layer_norm(grade: Grader, x: mx.array, eps: float) -> None:
 
 
 def _assert_batch_norm(grade: Grader, x: mx.array, eps: float) -> None:
-    """Have BatchNorm train on `x`, and compare what comes out with PyTorch."""
+    """Run BatchNorm in training on `x`, and compare the output with PyTorch."""
     build = _batch_norm(x.shape[-1], x.dtype)
 
     call = Call(BATCH, (x,), {"training": True}, build=(*build, eps))

@@ -24,11 +24,11 @@ WIDTH = "feed_forward.gated_hidden_dim"
 
 
 def no_activation(x: mx.array) -> mx.array:
-    """Leave a branch as it is: with it, a gated layer is called bilinear."""
+    """Return the input: with it, a gated layer is called bilinear."""
     return x
 
 
-# Not those of the solution: a layer is judged apart from its activation.
+# Not the solution's own: a layer is judged independently of its activation.
 LIBRARY: dict[str, Callable[[mx.array], mx.array]] = {
     "identity": no_activation,
     "sigmoid": mx.sigmoid,
@@ -56,7 +56,7 @@ each_shape = pytest.mark.parametrize(
 
 
 def _curve(dtype: mx.Dtype) -> mx.array:
-    """Return fine steps through the dip, and values far out on both sides."""
+    """Return fine steps through the dip, and large values on both sides."""
     tails = mx.array([-1e4, -300.0, -41.0, -11.0, 11.0, 41.0, 300.0, 1e4])
     return mx.concatenate([mx.linspace(-6, 6, 97), tails]).astype(dtype)
 
@@ -95,7 +95,7 @@ def test_task_4_activation_has_its_dip_and_its_tails(
 def test_task_4_swish_agrees_with_torch(
     grade: Grader, beta: float, dtype: mx.Dtype
 ) -> None:
-    """From x / 2 to nearly ReLU, and far out on both sides."""
+    """From x / 2 to nearly ReLU, with large values on both sides."""
     x = _curve(dtype)
 
     grade.assert_close(Call(SWISH, (x, beta)), activations.swish(x, beta), dtype)
@@ -149,7 +149,7 @@ def test_task_4_gated_layer_takes_any_activation(
 
 
 def test_task_4_gated_layer_agrees_at_a_real_size(grade: Grader) -> None:
-    """The width that 512 asks for, with sums of 1408 terms."""
+    """The width that belongs to 512, with sums of 1408 terms."""
     _assert_gated(grade, normal(1, 2, 512), 1408, "silu")
 
 

@@ -22,7 +22,7 @@ each_block = pytest.mark.parametrize("symbol", BLOCKS, ids=lambda one: one[18:])
 
 
 def _drawn(dim: int, eps: float = 1e-6) -> Parts:
-    """Return four parts of which no two are alike."""
+    """Return four parts, all different."""
     attention = Attention(gain(dim, name="attention"))
     mlp = MLP(gain(dim, name="mlp"))
     norms = (Norm(gain(dim, name=f"norm {one}"), eps) for one in (1, 2))
@@ -35,7 +35,7 @@ def _assert_carries(
     x: mx.array,
     parts: Parts | None = None,
 ) -> None:
-    """Run a block, with drawn parts unless some are given; compare with PyTorch."""
+    """Run a block, with random parts unless given; compare with PyTorch."""
     chosen = parts or _drawn(x.shape[-1])
 
     call = Call(symbol, (x, *chosen))
@@ -51,7 +51,7 @@ def _assert_carries(
 def test_task_5_agrees_with_torch(
     grade: Grader, symbol: str, shape: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """Vectors of different size, so that a norm that is left out is seen."""
+    """Vectors of different magnitudes, so that a missing norm shows."""
     x = normal(*shape, dtype=dtype) + normal(*shape[:-1], 1, dtype=dtype)
 
     _assert_carries(grade, symbol, x)
@@ -63,7 +63,7 @@ def test_task_5_agrees_with_torch(
 def test_task_5_carries_small_and_large_streams(
     grade: Grader, symbol: str, size: float, dtype: mx.Dtype
 ) -> None:
-    """At the scale of eps, and where a square overflows in float16."""
+    """The sizes are at the scale of eps, and where a square overflows in float16."""
     _assert_carries(grade, symbol, normal(2, 3, 8, dtype=dtype, scale=size))
 
 
@@ -72,7 +72,7 @@ def test_task_5_carries_small_and_large_streams(
 def test_task_5_keeps_a_row_of_zeros(
     grade: Grader, symbol: str, dtype: mx.Dtype
 ) -> None:
-    """The padding of a batch, in front."""
+    """This is the padding at the front of a batch."""
     x = mx.concatenate([mx.zeros((1, 6)), normal(2, 6)]).astype(dtype)
 
     _assert_carries(grade, symbol, x)

@@ -52,7 +52,7 @@ def test_task_1_block_agrees_with_transformers(
 
 
 def test_task_1_block_passes_its_eps_to_both_norms(grade: Grader) -> None:
-    """So large that it decides."""
+    """The eps is so large that it decides the result."""
     sizes = Architecture(rms_norm_eps=0.5)
 
     _assert_block(
@@ -160,7 +160,7 @@ def test_task_3_model_agrees_with_transformers(
 
 
 def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
-    """Other layers, heads, eps and base than anybody would write into the code."""
+    """Layers, heads, eps and base differ from any constants in the code."""
     sizes = Architecture(
         hidden_size=24,
         num_attention_heads=3,
@@ -193,7 +193,7 @@ def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -
 
 
 def test_task_3_model_begins_anew_at_every_call(grade: Grader) -> None:
-    """One text after the other, each with its first token at position 0."""
+    """Texts follow each other, each with its first token at position 0."""
     sizes = Architecture()
     weights = model_weights(sizes, mx.float32)
     ids, before = mx.array(IDS[1:]), mx.array([IDS[0][:5]])
@@ -204,7 +204,7 @@ def test_task_3_model_begins_anew_at_every_call(grade: Grader) -> None:
 
 
 def test_task_3_model_agrees_with_mlx_lm(grade: Grader) -> None:
-    """A second opinion on the logits, from the model that the weights came in."""
+    """The expected logits are those of the model that has the weights."""
     sizes, weights = embedded()
     model = mlx_model(sizes, weights)
 

@@ -22,12 +22,12 @@ from tiny_llm_course.grading.scenarios.fakes import (
 GENERATE = "generate.simple_generate"
 
 LONG_TEXT = " and then" * 7
-"""More tokens than anybody would count in advance."""
+"""More tokens than any fixed number of steps would cover."""
 
 
 @pytest.mark.parametrize("prompt", ["Once", "x"])
 def test_task_1_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
-    """Only the last position of the logits tells what comes next."""
+    """Only the last position of the logits predicts the next token."""
     model = ScriptedModel(prompt, " upon a time", second="!!!!!!!!!!!!")
 
     call = Call(GENERATE, (model, ByteTokenizer(), prompt, None))
@@ -36,7 +36,7 @@ def test_task_1_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
 
 
 def test_task_1_prints_the_text_once(grade: Grader) -> None:
-    """In one piece, and without the end token. Whatever else is printed is welcome."""
+    """In one piece, and without the end token. Other output is allowed."""
     model = ScriptedModel("Once", " upon a time")
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
@@ -53,7 +53,7 @@ def test_task_1_prints_the_text_once(grade: Grader) -> None:
 
 
 def test_task_1_prints_while_it_generates(grade: Grader) -> None:
-    """Whoever reads along should not wait for the end, nor for the end of a line."""
+    """A reader should not have to wait for the end of the text, or of a line."""
     seen = io.BytesIO()
     screen = io.TextIOWrapper(seen, encoding="utf-8")
     printed_before: list[str] = []
@@ -94,7 +94,7 @@ def test_task_1_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
 
 
 def test_task_1_goes_on_until_the_end_token(grade: Grader) -> None:
-    """The model ends the text, not a number of steps."""
+    """The model ends the text, not a limit on the steps."""
     model = ScriptedModel("Once", LONG_TEXT)
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
@@ -103,7 +103,7 @@ def test_task_1_goes_on_until_the_end_token(grade: Grader) -> None:
 
 
 def test_task_1_puts_together_characters_of_several_tokens(grade: Grader) -> None:
-    """Each of the bytes is a token, and none of them is a character."""
+    """Each byte is a token, and no single one is a character."""
     model = ScriptedModel("1 ", "€ = 7.8 元")
 
     call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
@@ -112,7 +112,7 @@ def test_task_1_puts_together_characters_of_several_tokens(grade: Grader) -> Non
 
 
 def test_task_1_lets_the_detokenizer_finish(grade: Grader) -> None:
-    """A text that ends within a character: what was held back belongs to it."""
+    """A text may end within a character: what was held back has to be added."""
     model = ScriptedModel("1 ", "= 7.8 元".encode()[:-1])
 
     call = Call(GENERATE, (model, ByteTokenizer(), "1 ", None))
@@ -132,7 +132,7 @@ def test_task_1_takes_the_token_that_the_sampler_chooses(grade: Grader) -> None:
 
 
 def test_task_1_hands_log_probabilities_to_the_sampler(grade: Grader) -> None:
-    """One row, whose probabilities add up to 1."""
+    """The sampler gets one row, whose probabilities add up to 1."""
     seen: list[mx.array] = []
 
     def greedy(log_probabilities: mx.array) -> mx.array:

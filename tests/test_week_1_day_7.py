@@ -30,12 +30,12 @@ def _assert_draws(
     top_k: int | None = None,
     kept: list[set[int]] | None = None,
 ) -> None:
-    """Draw many times from each row, and compare the shares with what is expected.
+    """Draw many times from each row, and compare the shares with the expected ones.
 
     Args:
-        grade: Judges.
+        grade: The grader.
         rows: Probabilities, one row per distribution.
-        temp: As in `make_sampler`, like the next two.
+        temp: Temperature.
         top_p: Probability to keep. None is off, as a task before top-p passes it.
         top_k: Number of tokens to keep.
         kept: The tokens of each row that may be drawn. None allows all.
@@ -53,7 +53,7 @@ def _call(
     top_k: int | None,
     times: int,
 ) -> Call:
-    """Build one sampler, and call it so many times."""
+    """Return a call that builds one sampler and uses it many times."""
     log_probabilities = repeated_rows(rows)
     build = (temp, top_p, top_k)
     return Call(MAKE_SAMPLER, (log_probabilities,), build=build, times=times)
@@ -68,19 +68,19 @@ def test_task_1_temperature_0_takes_the_likeliest(
 
 @pytest.mark.parametrize("temp", [0, 1.0])
 def test_task_1_gives_integers(grade: Grader, temp: float) -> None:
-    """They are looked up in the table of embeddings next."""
+    """The ids are looked up in the embedding table next."""
     call = _call([SHUFFLED], temp=temp, top_p=None, top_k=None, times=1)
 
     output = grade.run(call)
 
-    # Through a list, which right ways may return, too.
+    # Converted through a list, which a right solution may return as well.
     ids = np.array(output.tolist() if isinstance(output, mx.array) else output)
     complaint = say("week_1_day_7.complaints.no_integers", got=ids.ravel()[:1].tolist())
     grade.assert_that(ids.dtype.kind in "iu", call, complaint)
 
 
 def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
-    """A seed set inside the sampler gives the same tokens again and again."""
+    """A seed set inside the sampler would give the same tokens each time."""
     call = _call([SHUFFLED], temp=1.0, top_p=None, top_k=None, times=2)
 
     first, second = map(np.array, grade.run(call))
@@ -134,7 +134,7 @@ def test_task_2_top_k_is_no_use_at_temperature_0(grade: Grader) -> None:
 def test_task_2_top_k_of_all_tokens_or_more_keeps_every_token(
     grade: Grader, top_k: int
 ) -> None:
-    """There are 5. Whoever asks for more than there are gets them all."""
+    """There are 5 tokens. A larger top_k keeps them all."""
     _assert_draws(grade, TWO_ROWS, top_k=top_k)
 
 
@@ -146,7 +146,7 @@ def test_task_2_top_k_that_is_off_keeps_every_token(
 
 
 def test_task_2_top_k_that_is_off_keeps_every_token_of_many(grade: Grader) -> None:
-    """More than the 50 that another library keeps when nothing is said."""
+    """There are more than 50, which is another library's default top_k."""
     _assert_draws(grade, [[*[0.0168] * 50, *[0.016] * 10]], top_k=None)
 
 
@@ -184,9 +184,9 @@ def test_task_3_top_p_that_is_off_keeps_every_token(
 
 
 def test_task_3_top_p_of_1_keeps_tokens_that_no_sum_can_see(grade: Grader) -> None:
-    """In float32 a sum reaches 1 before the last tokens of a large vocabulary.
+    """In float32 the sum reaches 1 before the last tokens of a large vocabulary.
 
-    A high temperature brings them back, if they are still there.
+    A high temperature makes them likely again, if they are kept.
     """
     rows = [[1.0, 1e-10, 1e-9, 1e-12, 1e-11], [1e-11, 1e-9, 1.0, 1e-10, 1e-12]]
 

@@ -50,12 +50,12 @@ MODEL = "qwen2_week2.Qwen2ModelWeek2"
 GENERATE = "generate.simple_generate_with_kv_cache"
 
 LONG_TEXT = " and then" * 7
-"""More tokens than anybody would count in advance."""
+"""More tokens than any fixed number of steps would cover."""
 
 IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
 MIXED = (3, 1, 2, 1)
-"""Several tokens at the beginning, and again when there are some in the cache."""
+"""Several tokens at the beginning, and again when the cache holds some."""
 
 without_a_mask = pytest.mark.parametrize("mask", [(None,), ()], ids=["None", "nothing"])
 each_part = pytest.mark.parametrize("part", ["keys", "values"])
@@ -67,7 +67,7 @@ each_part = pytest.mark.parametrize("part", ["keys", "values"])
 def test_task_1_cache_hands_out_all_tokens(
     grade: Grader, part: Part, pieces: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """In the order in which they came, and exactly as they were."""
+    """In their order, and unchanged."""
     _assert_filled(grade, (2, 3, 4, 6), pieces, part, dtype)
 
 
@@ -80,13 +80,13 @@ def test_task_1_cache_hands_out_all_tokens(
 def test_task_1_cache_holds_long_texts(
     grade: Grader, part: Part, pieces: tuple[int, ...]
 ) -> None:
-    """However large its buffers are, some of these do not fit."""
+    """Whatever the size of its buffers, some of these texts do not fit."""
     _assert_filled(grade, (1, 2, sum(pieces), 4), pieces, part, mx.float32)
 
 
 @each_part
 def test_task_1_cache_keeps_its_dtype_when_it_grows(grade: Grader, part: Part) -> None:
-    """Room to spare, made in float32, would lift all that stands beside it."""
+    """Spare room in float32 would promote the whole buffer to float32."""
     _assert_filled(grade, (1, 2, 40, 4), (1,) * 40, part, mx.float16)
 
 
@@ -122,7 +122,7 @@ def test_task_1_cache_hands_back_none_where_there_is_no_mask(grade: Grader) -> N
 
 @each_part
 def test_task_1_two_caches_have_nothing_in_common(grade: Grader, part: Part) -> None:
-    """Every layer has one."""
+    """Every layer has a cache of its own."""
     keys, values = normal(1, 2, 5, 6, name="keys"), normal(1, 2, 5, 6, name="values")
 
     call = Filling(CACHE, (keys, values), pieces=(4, 1), part=part, num_others=2)
@@ -142,7 +142,7 @@ def test_task_1_what_was_handed_out_does_not_change(grade: Grader, part: Part) -
 
 
 def test_task_1_cache_does_not_copy_itself_at_each_token(grade: Grader) -> None:
-    """In steps or by doubling: three of four tokens at least must come for free."""
+    """Whether it grows in steps or doubles, at least 3 of 4 tokens need no copy."""
     token = normal(1, 2, 1, 64)
 
     call = CopyCount(CACHE, (token, token))
@@ -176,7 +176,7 @@ def test_task_2_attention_agrees_with_transformers(
 
 
 def test_task_2_attention_agrees_up_to_the_last_position(grade: Grader) -> None:
-    """The table of angles is as long as the model says, and no longer."""
+    """The table of angles has exactly as many positions as the model says."""
     sizes = Architecture(max_position_embeddings=40)
 
     _assert_attention(grade, normal(1, 40, 32), sizes, (30, 9, 1))
@@ -186,7 +186,7 @@ def test_task_2_attention_agrees_up_to_the_last_position(grade: Grader) -> None:
 def test_task_2_attention_without_a_mask_sees_everything(
     grade: Grader, mask: tuple[None, ...]
 ) -> None:
-    """What a single new token needs, and what a mask is not."""
+    """A single new token is run without a mask."""
     sizes = Architecture()
     weights = attention_weights(sizes, mx.float32)
     x = normal(2, 5, sizes.hidden_size)
@@ -197,7 +197,7 @@ def test_task_2_attention_without_a_mask_sees_everything(
 
 
 def test_task_2_attention_knows_what_it_is_not_told(grade: Grader) -> None:
-    """No mask, a base of a million, and room for more positions than there are."""
+    """The defaults are no mask, a base of a million, and enough positions."""
     sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
     x, weights = normal(1, 9, 16), attention_weights(sizes, mx.float32)
 
@@ -207,7 +207,7 @@ def test_task_2_attention_knows_what_it_is_not_told(grade: Grader) -> None:
 
 
 def test_task_2_attention_caches_only_the_key_heads(grade: Grader) -> None:
-    """That is why there are fewer of them."""
+    """Grouped attention exists to cache fewer heads."""
     sizes = Architecture()
     weights = attention_weights(sizes, mx.float32)
 
@@ -337,7 +337,7 @@ def test_task_2_block_without_a_mask_sees_everything(
 
 
 def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
-    """As the attention does."""
+    """The block has the same defaults as the attention."""
     sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
     x, weights = normal(1, 9, 16), block_weights(sizes, mx.float32)
 
@@ -348,7 +348,7 @@ def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
 
 
 def test_task_2_block_knows_its_arguments_by_name(grade: Grader) -> None:
-    """And has a base of a million when none is given."""
+    """The default base is a million."""
     sizes = Architecture(rms_norm_eps=0.5, rope_theta=1000000.0)
     x, weights = normal(1, 9, 32), block_weights(sizes, mx.float32)
     projections = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
@@ -395,7 +395,7 @@ def test_task_3_model_agrees_with_transformers(
 
 
 def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
-    """Other layers, heads, eps and base than anybody would write into the code."""
+    """Layers, heads, eps and base differ from any constants in the code."""
     sizes = Architecture(
         hidden_size=24,
         num_attention_heads=3,
@@ -412,7 +412,7 @@ def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None
 def test_task_3_model_reads_quantised_weights(
     grade: Grader, *, tie_word_embeddings: bool
 ) -> None:
-    """Two groups in each row of each of them, or more."""
+    """Each row of each weight has two groups or more."""
     sizes = Architecture(
         hidden_size=64, intermediate_size=96, tie_word_embeddings=tie_word_embeddings
     )
@@ -440,7 +440,7 @@ def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -
 
 
 def test_task_3_model_begins_anew_with_new_caches(grade: Grader) -> None:
-    """Whatever it was shown before: it is the caches that remember."""
+    """Only the caches hold earlier tokens, not the model."""
     sizes = Architecture()
     weights = model_weights(sizes, mx.float32)
 
@@ -477,7 +477,7 @@ def test_task_4_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
 
 
 def test_task_4_computes_each_token_once(grade: Grader) -> None:
-    """That is what the cache is for."""
+    """The cache holds the earlier tokens, so they need not be computed again."""
     model = ScriptedCachedModel("Once", " upon a time")
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
@@ -501,7 +501,7 @@ def test_task_4_begins_each_text_with_empty_caches(grade: Grader) -> None:
 
 
 def test_task_4_prints_the_text_once(grade: Grader) -> None:
-    """In one piece, and without the end token. Whatever else is printed is welcome."""
+    """In one piece, and without the end token. Other output is allowed."""
     model = ScriptedCachedModel("Once", " upon a time")
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
@@ -518,7 +518,7 @@ def test_task_4_prints_the_text_once(grade: Grader) -> None:
 
 
 def test_task_4_prints_while_it_generates(grade: Grader) -> None:
-    """Not at the end of a line, but at once."""
+    """The text appears at once, not at the end of a line."""
     seen = io.BytesIO()
     screen = io.TextIOWrapper(seen, encoding="utf-8")
     printed_before: list[str] = []
@@ -561,7 +561,7 @@ def test_task_4_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
 
 
 def test_task_4_goes_on_until_the_end_token(grade: Grader) -> None:
-    """The model ends the text, not a number of steps."""
+    """The model ends the text, not a limit on the steps."""
     model = ScriptedCachedModel("Once", LONG_TEXT)
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
@@ -578,7 +578,7 @@ def test_task_4_puts_together_characters_of_several_tokens(grade: Grader) -> Non
 
 
 def test_task_4_lets_the_detokenizer_finish(grade: Grader) -> None:
-    """A text that ends within a character: what was held back belongs to it."""
+    """A text may end within a character: what was held back has to be added."""
     model = ScriptedCachedModel("1 ", "= 7.8 元".encode()[:-1])
 
     call = Call(GENERATE, (model, ByteTokenizer(), "1 "))
@@ -593,7 +593,7 @@ def _assert_filled(
     part: Part,
     dtype: mx.Dtype,
 ) -> None:
-    """Fill a cache, and compare what it hands out with what was put in."""
+    """Fill a cache, and compare its output with what was put in."""
     keys = normal(*shape, dtype=dtype, name="keys")
     values = normal(*shape, dtype=dtype, name="values")
 
@@ -610,7 +610,7 @@ def _attention_call(
     pieces: tuple[int, ...],
     *mask: mx.array | str | None,
 ) -> InPieces:
-    """Build the attention, and show it `x`, with a mask or without."""
+    """Return a call that builds the attention and passes `x`, masked or not."""
     build = (
         sizes.hidden_size,
         sizes.num_attention_heads,

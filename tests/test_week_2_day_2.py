@@ -62,7 +62,7 @@ each_context = pytest.mark.parametrize("context", [1, 2, 33, 1000])
 def test_task_1_agrees_with_the_counter_of_torch(
     grade: Grader, model: str, context: int
 ) -> None:
-    """PyTorch counts while a model of `transformers` takes in one more token."""
+    """PyTorch counts while a model of `transformers` computes one more token."""
     sizes = MODELS[model]
 
     call = Sized(FLOPS, (context,), sizes=sizes)
@@ -131,7 +131,7 @@ def test_task_2_the_cache_grows_with_the_context(
 def test_task_3_the_slower_of_the_two_decides(
     grade: Grader, flops: float, num_bytes: float, limit: str
 ) -> None:
-    """This machine does 5 operations in the time in which a byte is moved."""
+    """This machine does 5 operations in the time that it takes to move a byte."""
     _assert_limit(grade, (flops, num_bytes, 2e11, 4e10), limit)
 
 
@@ -142,7 +142,7 @@ def test_task_3_the_slower_of_the_two_decides(
 def test_task_3_another_machine_has_other_limits(
     grade: Grader, flops: float, num_bytes: float, limit: str
 ) -> None:
-    """A GPU does 300 operations in the time in which a byte is moved."""
+    """A GPU does 300 operations in the time that it takes to move a byte."""
     _assert_limit(grade, (flops, num_bytes, 9e14, 3e12), limit)
 
 
@@ -165,7 +165,7 @@ def test_task_3_work_that_computes_nothing_is_moved(grade: Grader) -> None:
 
 
 def test_task_3_takes_whole_numbers(grade: Grader) -> None:
-    """As the other two tasks return them."""
+    """The other two tasks return integers."""
     _assert_limit(grade, (10**9, 3 * 10**9, 2 * 10**11, 4 * 10**10), "memory")
 
 
@@ -178,7 +178,7 @@ def _assert_bytes(
     group_size: int = 64,
     dtype: mx.Dtype = mx.float32,
 ) -> None:
-    """Compare with the arrays of a model of `mlx_lm`. Defaults are not handed on."""
+    """Compare with the arrays of a model of `mlx_lm`. Defaults are not passed on."""
     given = {"bits": bits, "group_size": group_size, "dtype": dtype}
     usual = {"bits": None, "group_size": 64, "dtype": mx.float32}
     kwargs = {name: one for name, one in given.items() if one != usual[name]}
@@ -192,7 +192,7 @@ def _assert_bytes(
 def _assert_limit(
     grade: Grader, work: tuple[float, float, float, float], limit: str
 ) -> None:
-    """Ask for the time of some work on some machine, and for what decides it."""
+    """Compare the time of some work on some machine, and what limits it."""
     flops, num_bytes, flops_per_s, bytes_per_s = work
     of_limit = {"compute": flops / flops_per_s, "memory": num_bytes / bytes_per_s}
 

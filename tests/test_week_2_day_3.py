@@ -1,4 +1,4 @@
-"""Week 2, day 3: quantised weights, made, read, and multiplied by.
+"""Week 2, day 3: making, reading and multiplying quantised weights.
 
 The chapter: book/en/week-2-day-3-quantised-weights.md
 """
@@ -45,7 +45,7 @@ KINDS = (
     "next to nothing",
     "large",
 )
-"""What the weights of a group may be like. Each comes with many groups."""
+"""Kinds of groups of weights. Each kind has many groups."""
 
 
 @each_dtype
@@ -90,7 +90,7 @@ def test_task_1_quantises_a_trained_matrix(grade: Grader, dtype: mx.Dtype) -> No
 def test_task_2_equals_mlx_bit_for_bit(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
-    """Words of random bits, the highest one among them, with scales of both signs."""
+    """Words of random bits, including the highest, with scales of both signs."""
     stored = _stored((3,), 256, group_size, bits, dtype)
 
     call = _dequantize(stored)
@@ -181,7 +181,7 @@ def test_task_3_weights_are_those_of_a_layer(
 
 
 def test_task_3_weights_are_those_of_an_embedding(grade: Grader) -> None:
-    """The table of a model is its head as well, if the embeddings are tied."""
+    """With tied embeddings, the table is the head as well."""
     layer = nn.Embedding(24, 128)
     layer.weight = weight(24, 128)
     quantised_layer = nn.QuantizedEmbedding.from_embedding(layer, 32, 4)
@@ -245,7 +245,7 @@ def _weights(kind: str) -> mx.array:
 
 
 def _with_ends(draws: mx.array, low: float, high: float) -> mx.array:
-    """Put two numbers into each group of 64, and let the rest be as drawn."""
+    """Put two numbers into each group of 64, and leave the others unchanged."""
     groups = mx.unflatten(draws, -1, (-1, 64))
     ends = mx.broadcast_to(mx.array([low, high]), (*groups.shape[:-1], 2))
     return mx.flatten(mx.concatenate([groups[..., 2:], ends], axis=-1), -2, -1)

@@ -131,7 +131,7 @@ def test_task_2_multiplies_a_trained_layer(grade: Grader) -> None:
 def test_task_3_multiplies_what_the_vector_is_rounded_to(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
-    """Numbers that are clear of a tie: there is one way to round them."""
+    """Numbers that are not near a tie, so they can be rounded in only one way."""
     stored = _stored(17, 384, group_size, bits, dtype)
 
     _assert_rounded_product(grade, INT8, _clear(384, group_size, dtype), stored)
@@ -186,7 +186,7 @@ def test_task_3_is_off_by_no_more_than_rounding(
 
 
 def test_task_3_rounds_each_group_by_itself(grade: Grader) -> None:
-    """One number a thousand times as large as the others spoils its group only."""
+    """A number a thousand times as large as the others affects only its own group."""
     stored = _stored(9, 896, 64, 4, mx.float32)
     x = mx.concatenate([mx.array([1000.0]), normal(895)])
 
@@ -198,7 +198,7 @@ def test_task_3_rounds_each_group_by_itself(grade: Grader) -> None:
 def test_task_3_looks_for_the_largest_in_the_whole_group(
     grade: Grader, group_size: int, bits: int
 ) -> None:
-    """It stands in the last quarter, once at the very end."""
+    """The largest number is in the last quarter, once at the very end."""
     stored = _stored(5, 2 * group_size, group_size, bits, mx.float32)
     steps = np.random.default_rng(group_size).integers(-50, 51, (2, group_size))
     steps[0, -1], steps[1, -group_size // 4] = 127, -127
@@ -227,7 +227,7 @@ def test_task_4_agrees_with_torch(
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 7, 150, 1001, 4864])
 @pytest.mark.parametrize("length", [64, 896])
 def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> None:
-    """Fewer rows than threads, and numbers of rows that pieces do not divide."""
+    """Fewer rows than threads, and row counts that the pieces do not divide."""
     stored = _stored(num_rows, length, 64, 4, mx.float16)
 
     _assert_rounded_product(grade, THREADED, _clear(length, 64), stored)
@@ -235,7 +235,7 @@ def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> 
 
 @pytest.mark.parametrize("num_rows", [3, 150])
 def test_task_4_is_the_same_each_time(grade: Grader, num_rows: int) -> None:
-    """Whichever thread is first: a hundred times, as a race need not show at once."""
+    """The order of threads must not matter. A race may show only in many calls."""
     stored = _stored(num_rows, 128, 64, 4, mx.float32)
     x, weights = _clear(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
 
@@ -293,10 +293,10 @@ def _stored(
 
 
 def _clear(length: int, group_size: int, dtype: mx.Dtype = mx.float32) -> mx.array:
-    """Draw numbers that lie within a fifth of a step of what they are rounded to.
+    """Draw numbers within a fifth of a step of their rounded values.
 
-    The step is a power of two, another one for each group, and the largest number is
-    127 steps, so that no rounding to a half type makes a tie of it.
+    The step is a power of two, different for each group, and the largest number is 127
+    steps, so that no rounding to a half type gives a tie.
     """
     rng = np.random.default_rng(length + group_size)
     groups = (length // group_size, group_size)

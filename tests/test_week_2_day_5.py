@@ -107,7 +107,7 @@ def test_task_1_scales_may_be_stored_in_half_precision(
 
 @each_float_variant
 def test_task_1_product_takes_every_other_token(grade: Grader, variant: str) -> None:
-    """What a solution is handed need not be contiguous."""
+    """The arguments need not be contiguous."""
     stored = quantised(weight(19, 128), 64, 4)
     x = normal(10, 128)[::2]
 
@@ -120,7 +120,7 @@ def test_task_1_product_takes_every_other_token(grade: Grader, variant: str) -> 
 def test_task_1_half_precision_is_summed_in_float32(
     grade: Grader, variant: str
 ) -> None:
-    """A thousand halves: in float16 their sum stops growing."""
+    """A thousand times 0.5: in float16 the sum stops growing."""
     stored = quantised(mx.abs(weight(17, 1024)) + 0.5, 64, 8)
     x = mx.abs(normal(2, 1024, dtype=mx.float16))
 
@@ -168,7 +168,7 @@ def test_task_2_panel_has_its_scales_in_float32(
 def test_task_2_last_panel_has_the_rows_that_are_left(
     grade: Grader, rows: int, first_row: int, bits: int
 ) -> None:
-    """What it has for rows that do not exist is nobody's business."""
+    """Its values for rows that do not exist are not looked at."""
     stored = _stored(rows, 128, 64, bits)
     expected = kernels.panel(stored, first_row)
 
@@ -289,7 +289,7 @@ def test_task_3_rounding_costs_half_a_step_at_most(
 
 @pytest.mark.parametrize("part", [0.6, 0.4])
 def test_task_3_rounds_to_the_nearest_step(grade: Grader, part: float) -> None:
-    """All entries a part of a step above a whole one, all weights positive."""
+    """All entries are a fraction above a whole step, and all weights are positive."""
     steps = mx.floor(mx.abs(normal(3, 256)) * 30) + part
     x = mx.where(mx.arange(256) % 64 == 5, 127.0, mx.minimum(steps, 126 + part)) / 64
     stored = quantised(mx.abs(weight(17, 256)) + 0.1, 64, 4)
@@ -339,7 +339,7 @@ def test_task_4_threads_agree_on_a_large_product(
 
 
 def test_task_4_threads_return_the_same_each_time(grade: Grader) -> None:
-    """Whoever is first must not matter."""
+    """The order of threads must not matter."""
     weights = _weights(grade, _stored(475, 256, 64, 4))
     x = normal(50, 256)
 
@@ -404,7 +404,7 @@ def test_task_5_linear_never_unpacks_the_matrix(grade: Grader, tokens: int) -> N
 def test_task_5_linear_without_kernels_does_not_round_to_8_bits(
     grade: Grader,
 ) -> None:
-    """Days before must not depend on whether kernels are built."""
+    """Earlier days must not depend on whether kernels are built."""
     stored = quantised(weight(24, 128), 64, 4)
     x = normal(2, 3, 128)
 
@@ -416,7 +416,7 @@ def test_task_5_linear_without_kernels_does_not_round_to_8_bits(
 
 @contextmanager
 def _kernels(who: str) -> Iterator[None]:
-    """Say who uses the kernels, as in the environment of a terminal."""
+    """Set whose kernels are used, as in the environment of a terminal."""
     with patch.dict(os.environ, {"TINY_LLM_KERNELS": who}):
         yield
 
@@ -448,10 +448,10 @@ def _stored(
 
 
 def _whole_steps(tokens: int, length: int, group_size: int) -> mx.array:
-    """Draw activations that 8 bits hold exactly, each group with a step of its own.
+    """Draw activations that 8 bits represent exactly, each group with its own step.
 
-    The largest of a group is 127 steps, and positive or negative. A step is a power of
-    two, so that also the half types hold all of them.
+    The largest of a group is 127 steps, positive or negative. A step is a power of two,
+    so the half types hold all of them too.
     """
     rng = np.random.default_rng(tokens)
     shape = (tokens, length // group_size, group_size)

@@ -30,7 +30,7 @@ Heads = tuple[mx.array, mx.array, mx.array]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of an input of attention, by the names that they have in shapes."""
+    """The sizes of an input of attention, by their letters in shapes."""
 
     B: int = 1
     H_q: int = 4
@@ -40,7 +40,7 @@ class Sizes:
     D: int = 8
 
     def __str__(self) -> str:
-        """Name a test."""
+        """Return the sizes as part of a test's name."""
         return f"{self.B}x{self.H_q}/{self.H}x{self.L}/{self.S}x{self.D}"
 
 
@@ -52,10 +52,10 @@ RAMPS = {
     "scores that fall from far above": (300.0, -300.0),
     "scores that rise from far below": (-300.0, 300.0),
 }
-"""What the scores of the first and of the last key are, without the random part."""
+"""The scores of the first and the last key, without the random part."""
 
 with_own_kernels = patch.dict(os.environ, {"TINY_LLM_KERNELS": "own"})
-"""Lets a solution use its kernels, which it does not do in the days before."""
+"""Enables the solution's kernels, which are off on earlier days."""
 
 each_layout = pytest.mark.parametrize(
     "layout", ["in a longer cache", "tokens first", "among other heads"]
@@ -119,7 +119,7 @@ def test_task_1_adds_a_mask(grade: Grader, shape: tuple[int, ...]) -> None:
 
 
 def test_task_1_begins_with_keys_that_are_forbidden(grade: Grader) -> None:
-    """The largest score so far is minus infinity then, and so is the next one."""
+    """The largest score so far is -inf then, and so is the next one."""
     mask = _forbidden(9, 0, 4)
 
     _assert_attends(grade, ONLINE, _heads(Sizes(L=3, S=9)), mask=mask)
@@ -191,7 +191,7 @@ def test_task_2_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> Non
 
 
 def test_task_2_is_the_same_each_time(grade: Grader) -> None:
-    """Whichever thread is first: twenty times, as a race need not show at once."""
+    """The order of threads must not matter. A race may show only in many calls."""
     _assert_attends_each_time(grade, TILED, _heads(Sizes(B=2, L=40, S=70)))
 
 
@@ -318,7 +318,7 @@ def test_task_4_never_holds_all_scores(grade: Grader) -> None:
 @pytest.mark.parametrize("num_queries", [1, 16])
 @with_own_kernels
 def test_task_4_does_not_copy_the_cache(grade: Grader, num_queries: int) -> None:
-    """What a cache hands out is a part of a longer array, of 8 MB here."""
+    """A cache returns a part of a longer array, of 8 MB here."""
     heads = _in_cache(_heads(Sizes(L=num_queries, S=30000, D=32)))
 
     call = PeakOf(FLASH, heads)
@@ -357,7 +357,7 @@ def test_task_4_adds_a_mask_without_kernels(
 
 
 def _as_tokens_first(heads: Heads) -> Heads:
-    """Let the heads of a token be neighbours, as a projection leaves them."""
+    """Make the heads of a token neighbours in memory, as after a projection."""
     query, key, value = (
         mx.contiguous(one.swapaxes(1, 2)).swapaxes(1, 2) for one in heads
     )
@@ -366,7 +366,7 @@ def _as_tokens_first(heads: Heads) -> Heads:
 
 
 def _among_other_heads(heads: Heads) -> Heads:
-    """Let all be parts of arrays with a head more before them, and one behind."""
+    """Make all arrays parts of larger ones, with one more head before and one after."""
     longer = [
         mx.pad(one, [(0, 0), (1, 1), (0, 0), (0, 0)], constant_values=9.0)
         for one in heads
@@ -397,7 +397,7 @@ def _batch(sizes: Sizes, batch: tuple[int, ...], dtype: mx.Dtype) -> Heads:
 
 
 def _ramp(sizes: Sizes, kind: str) -> Heads:
-    """Let scores go from the first key to the last, around what is drawn."""
+    """Add a ramp to random scores, from the first key to the last."""
     query, key, value = _heads(sizes)
     query[..., 0] = 1.0
     key[..., 0] = mx.linspace(*RAMPS[kind], sizes.S)
@@ -413,7 +413,7 @@ def _mask(*shape: int) -> mx.array:
 
 
 def _forbidden(num_keys: int, first: int, last: int) -> mx.array:
-    """Forbid the keys from `first` on, up to and without `last`."""
+    """Forbid the keys from `first` up to, but not including, `last`."""
     mask = mx.zeros((1, num_keys))
     mask[:, first:last] = -mx.inf
     return mask
@@ -428,7 +428,7 @@ def _forbidden_to_each(num_queries: int, num_keys: int) -> mx.array:
 
 
 def _in_cache(heads: Heads) -> Heads:
-    """Let keys and values be parts of arrays with room for more."""
+    """Make keys and values parts of arrays with room for more."""
     query, key, value = heads
     longer = [
         mx.concatenate([one, mx.full((*one.shape[:2], 37, one.shape[3]), 9.0)], axis=2)
@@ -444,16 +444,16 @@ LAYOUTS = {
     "tokens first": _as_tokens_first,
     "among other heads": _among_other_heads,
 }
-"""How queries, keys and values may lie in memory."""
+"""Layouts of queries, keys and values in memory."""
 
 
 def _laid_out(heads: Heads, layout: str) -> Heads:
-    """Let the same numbers lie elsewhere."""
+    """Change the memory layout of the same numbers."""
     return LAYOUTS[layout](heads)
 
 
 def _added(mask: Mask, heads: Heads) -> mx.array | None:
-    """Turn the name of a mask into the mask."""
+    """Return the mask with a given name."""
     if not isinstance(mask, str):
         return mask
     causal = attention.causal_mask(heads[0].shape[-2], heads[1].shape[-2])
@@ -483,7 +483,7 @@ def _assert_attends_each_time(grade: Grader, symbol: str, heads: Heads) -> None:
 
 
 def _assert_takes_less(grade: Grader, call: PeakOf, num_bytes: int) -> None:
-    """Fail if what a call holds at a time, beside its inputs, is too much."""
+    """Fail if the peak memory of a call, beyond its inputs, is too large."""
     taken = grade.run(call)
 
     millions = {"taken": taken // 10**6, "most": num_bytes // 10**6}

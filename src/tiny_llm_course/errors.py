@@ -1,4 +1,4 @@
-"""What a learner did wrong at the terminal, told in one line."""
+"""A learner's mistake at the terminal, reported in one line."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ class CourseError(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to `name`, as a clause to end an error with.
+    """Suggest the known name closest to `name`, as the last clause of an error.
 
     Returns:
         `"; did you mean 'week1'?"`, or an empty string when nothing is close.

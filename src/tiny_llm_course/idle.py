@@ -1,4 +1,4 @@
-"""Definitions that are there, and whose bodies do nothing."""
+"""Finds definitions whose bodies do nothing."""
 
 import ast
 import re
@@ -7,10 +7,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def does_nothing(node: ast.stmt) -> bool:
-    """Tell whether a definition is there and its body is not.
+    """Tell whether a definition has an empty body.
 
-    It is `pass`, `...`, `return`, `return None` or nothing but a docstring. A class
-    that builds on another one has what that has.
+    An empty body is `pass`, `...`, `return`, `return None` or only a docstring. A
+    subclass is never empty, since it inherits.
     """
     if isinstance(node, ast.ClassDef):
         is_plain = not (node.bases or node.keywords or node.decorator_list)
@@ -22,7 +22,7 @@ def does_nothing(node: ast.stmt) -> bool:
 
 
 def _is_idle(node: ast.stmt) -> bool:
-    """Tell whether a statement of a body has no effect, and gives nothing."""
+    """Tell whether a statement has no effect and returns no value."""
     match node:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
             return True

@@ -1,4 +1,4 @@
-"""Which files of the course a file imports, and those import in turn."""
+"""The files of the course that a file imports, directly or through others."""
 
 import ast
 import functools
@@ -8,20 +8,19 @@ from pathlib import Path
 COURSE = Path(__file__).parent
 
 KEPT = "tiny_llm_course.oracle.cached"
-"""What is imported from it are the modules beside it."""
+"""Names imported from this module stand for the modules beside it."""
 
 
 def course_files_behind(
     files: Iterable[Path], folders: Iterable[str] = ()
 ) -> list[Path]:
-    """Return files and all that they import from the course, in order of their paths.
+    """Return files and all that they import from the course, sorted by path.
 
-    Imports inside functions count as well, and those of a name alone are followed.
+    Imports inside functions count as well, and imports of single names are followed.
 
     Args:
         files: Where to start.
-        folders: The parts of the course that are followed, such as "oracle". Without
-            any, all are.
+        folders: The parts of the course to follow, such as "oracle". By default all.
     """
     within = tuple(COURSE / folder for folder in folders) or (COURSE,)
     found, wanted = set[Path](), list(files)
@@ -39,7 +38,7 @@ def course_files_behind(
 
 @functools.cache
 def imported_files(path: Path) -> tuple[Path, ...]:
-    """Return the files of the course that a file imports itself."""
+    """Return the files of the course that a file imports directly."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):

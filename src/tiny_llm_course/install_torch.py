@@ -1,7 +1,7 @@
 """Install PyTorch's CPU build on Linux, where the build on PyPI brings CUDA along.
 
-`pdm install` runs this last. PyTorch is what the tests compare with; no solution
-and no model needs it. On Linux the lock files leave it out: CPU builds are not on
+`pdm install` runs this last. The tests compare with PyTorch; no solution and no model
+needs it. On Linux the lock files leave it out: CPU builds are not on
 PyPI, and a lock file cannot say "from there, or else from here".
 """
 
@@ -18,12 +18,12 @@ CPU_BUILDS = "--extra-index-url=https://download.pytorch.org/whl/cpu"
 
 
 def main() -> int:
-    """Bring PyTorch where the tests are installed and it is missing."""
+    """Install PyTorch if the tests are installed and it is missing."""
     tests_are_installed = importlib.util.find_spec("pytest") is not None
     if platform.system() != "Linux" or not tests_are_installed or is_installed():
         return 0
     say(f"installing the CPU build of {TORCH}, a download of 0.2 GB")
-    # What this machine's pip is configured for comes first: it may be offline.
+    # pip's own configuration comes first: the machine may be offline.
     if pip_install(CPU_BUILD, quiet=True) or pip_install(
         CPU_BUILD, CPU_BUILDS, quiet=True
     ):
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def is_installed() -> bool:
-    """Say whether this version of PyTorch is here, in whatever build."""
+    """Tell whether this version of PyTorch is installed, in any build."""
     try:
         return metadata.version("torch").split("+")[0] == TORCH
     except metadata.PackageNotFoundError:
@@ -44,12 +44,12 @@ def is_installed() -> bool:
 
 
 def pip_install(*arguments: str, quiet: bool = False) -> bool:
-    """Run pip in this environment, and say whether it succeeded."""
+    """Run pip in this environment, and tell whether it succeeded."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", *arguments]
     errors = subprocess.DEVNULL if quiet else None
     return subprocess.run(command, check=False, stderr=errors).returncode == 0
 
 
 def say(what: str) -> None:
-    """Print a line before pip prints its own."""
+    """Print a line at once, before any output of pip."""
     print(f"torch: {what}", flush=True)

@@ -1,9 +1,9 @@
-"""How a file of a solution is imported: what is missing in it is told when it is used.
+"""Imports a file of a solution; what is missing in it is reported when it is used.
 
-The file runs as it is written, but for three things. What an import at its top cannot
-find is replaced by a placeholder, so that one missing module does not sink all else. A
-public name whose body does nothing says that it is not started. And our own solution
-cannot be imported: whoever calls it has not written it.
+The file runs as written, with three exceptions. An import at its top that fails gives a
+placeholder, so that one missing module does not break the whole file. A public name
+with an empty body reports that the task is not started. And importing our own solution
+is an error, since calling it is not solving the task.
 """
 
 import ast
@@ -30,17 +30,17 @@ from tiny_llm_course.unsolved import Unsolved, todo
 OURS = REFERENCE.name
 
 _ABSENT, _TODO = "__course_absent__", "__course_todo__"
-"""What a rewritten file calls. No learner has such names."""
+"""The names that a rewritten file calls. No learner uses such names."""
 
 
 @dataclass(frozen=True)
 class FailedImport:
-    """What a file does without.
+    """An import of a file that failed.
 
     Attributes:
         file: The name of the file.
-        line: Where the import stands.
-        complaint: What Python says of it.
+        line: The line of the import.
+        complaint: Python's error message.
     """
 
     file: str
@@ -53,13 +53,13 @@ class OursImportedError(ImportError):
 
 
 class Placeholder:
-    """Stand for what could not be imported, and say so as soon as it is used.
+    """Replace what could not be imported, and raise an error when it is used.
 
-    While the file is being imported, all that is done with it gives itself, such as
-    `ops.jit` as a decorator or `Cache | None` in an annotation.
+    While the file is being imported, every operation on it returns the placeholder
+    itself, such as `ops.jit` as a decorator or `Cache | None` in an annotation.
 
     Args:
-        error: What is raised from then on.
+        error: Raised at each use after the import.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -71,24 +71,24 @@ class Placeholder:
         self._is_loading = False
 
     def _used(self, *_: Any, **__: Any) -> "Placeholder":  # noqa: ANN401
-        """Give itself while the file is being imported."""
+        """Return itself while the file is being imported."""
         return self if self._is_loading else self._needed()
 
     def _needed(self, *_: Any) -> NoReturn:  # noqa: ANN401
-        """Say what is missing."""
+        """Raise the error that says what is missing."""
         raise self._error.with_traceback(None) from None
 
     __call__ = __getitem__ = __or__ = __ror__ = _used
     __bool__ = __iter__ = __len__ = __instancecheck__ = _needed
 
     def __getattr__(self, name: str) -> "Placeholder":
-        """Give itself, but for what Python asks of every object."""
+        """Return itself, except for Python's special attributes."""
         if name.startswith("__"):
             raise AttributeError(name)
         return self._used()
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Let a class be made without it."""
+        """Let a class be defined with it as a base."""
         del bases
         return () if self._is_loading else self._needed()
 
@@ -123,7 +123,7 @@ class _File(SourceFileLoader):
         self._failed = failed
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the file anew: what Python keeps is the file as it was written."""
+        """Compile the rewritten file: Python's bytecode cache has the original."""
         path = Path(self.get_filename(fullname))
         tree = ast.parse(path.read_bytes(), path)
         _refuse_ours(tree, path)
@@ -131,14 +131,14 @@ class _File(SourceFileLoader):
         return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the file. From then on, what it lacks raises."""
+        """Run the file, then arm the placeholders in it."""
         placeholders: list[Placeholder] = []
 
         def absent(line: int, name: str, symbol: str) -> None:
             error = sys.exception()
             assert isinstance(error, ImportError)
             path = Path(self.path)
-            if not tasks_of(symbol):  # a task says itself that it is missing
+            if not tasks_of(symbol):  # a missing task is reported by its own tests
                 self._failed.append(FailedImport(path.name, line, str(error)))
             placeholders.append(Placeholder(_told(error, path, line, symbol)))
             vars(module).setdefault(name, placeholders[-1])
@@ -150,13 +150,13 @@ class _File(SourceFileLoader):
 
 
 def _told(error: ImportError, path: Path, line: int, symbol: str) -> Exception:
-    """Return what is raised where something is used that was not imported.
+    """Return the error for using something that was not imported.
 
     Args:
         error: What the import raised.
         path: The file with the import.
         line: Its line.
-        symbol: The name in the solution itself that was to be imported, if it was one.
+        symbol: The imported name, if it is one of the solution itself.
     """
     if tasks_of(symbol):
         return Unsolved(not_written(path.parent, symbol))
@@ -170,9 +170,9 @@ def _told(error: ImportError, path: Path, line: int, symbol: str) -> Exception:
 
 
 def not_written(folder: Path, symbol: str) -> str:
-    """Say which task a symbol belongs to, and that its file or its name is missing.
+    """Return the error for a symbol whose file or name is missing, with its task.
 
-    What the course gives, such as `quantize.dequantize_linear`, belongs to no task.
+    What the course provides, such as `quantize.dequantize_linear`, has no task.
     """
     owners = tasks_of(symbol)
     not_started = owners[0].not_started() if owners else symbol
@@ -182,9 +182,9 @@ def not_written(folder: Path, symbol: str) -> str:
 
 
 def _refuse_ours(tree: ast.Module, path: Path) -> None:
-    """Complain about the first line that imports our solution.
+    """Raise an error at the first line that imports our solution.
 
-    A folder that is called like ours means itself.
+    A folder with the same name as ours may import itself.
     """
     if path.parent.name == OURS:
         return
@@ -196,7 +196,7 @@ def _refuse_ours(tree: ast.Module, path: Path) -> None:
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
-    """Yield the modules that a piece of code imports by their full name."""
+    """Yield the full names of the modules that a piece of code imports."""
     match node:
         case ast.Import(names=names):
             yield from (one.name for one in names)
@@ -213,7 +213,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
 
 
 def _rewritten(body: list[ast.stmt], path: Path) -> list[ast.stmt]:
-    """Return the statements of a file, with what is told when it is used."""
+    """Return the statements of a file, with errors and placeholders put in."""
     graded = {
         symbol.partition(".")[2]: str(tasks_of(symbol)[0].address)
         for task in tasks()
@@ -232,7 +232,7 @@ def _rewritten(body: list[ast.stmt], path: Path) -> list[ast.stmt]:
 
 
 def _guarded(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[ast.stmt]:
-    """Import one name after the other, with a placeholder for what is missing."""
+    """Import the names one by one, with a placeholder for each that is missing."""
     if isinstance(node, ast.ImportFrom) and node.module == "__future__":
         yield node
         return
@@ -253,7 +253,7 @@ def _guarded(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[ast.stmt
 
 
 def _own_symbol(node: ast.Import | ast.ImportFrom, name: str, path: Path) -> str:
-    """Return the name in the solution itself that is imported, "" for any other."""
+    """Return the imported name if it is the solution's own, else ""."""
     if isinstance(node, ast.Import) or node.module is None:
         return ""
     package, _, file = node.module.rpartition(".")
@@ -265,10 +265,10 @@ def _own_symbol(node: ast.Import | ast.ImportFrom, name: str, path: Path) -> str
 def _with_todo(
     node: Function | ast.ClassDef, address: str, path: Path
 ) -> Function | ast.ClassDef:
-    """Let a definition whose body does nothing say that it is not started.
+    """Make a definition with an empty body report that it is not started.
 
-    Of a class these are the methods that do something in ours. Who keeps all in
-    attributes of the class may have nothing to do in `__init__`.
+    In a class, only methods that are not empty in ours count. `__init__` may be empty
+    where a solution keeps everything in class attributes.
     """
     call = ast.parse(f"{_TODO}({address!r})").body
     if isinstance(node, Function):

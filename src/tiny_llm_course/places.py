@@ -1,4 +1,4 @@
-"""Where things lie in a checkout of the course.
+"""The paths of a checkout of the course.
 
 It is the checkout that this file belongs to, unless the environment variable
 TINY_LLM_HOME names the root of another one. With it, and with the `src` of that one on
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Checkout:
-    """The parts of a checkout that belong to the learner, and what they build on.
+    """The folders of a checkout: the learner's, and those that they build on.
 
     Args:
         root: The folder with `pyproject.toml`.

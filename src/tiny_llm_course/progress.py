@@ -1,4 +1,4 @@
-"""How far the learner has come, kept in a small file that git ignores."""
+"""The learner's progress, kept in a small file that git ignores."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -23,22 +23,22 @@ from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Task, tasks
 
 CHANGED = "changed"
-"""The code, the tests or the grader are not those of the last verdict."""
+"""The code, the tests or the grader have changed since the last verdict."""
 
 VERDICTS = {DONE, WRONG, WAITS, NOT_STARTED, BEGUN, SKIPPED}
 CLOSED = {DONE, SKIPPED}
-"""What is neither to be done nor to be graded."""
+"""The statuses of tasks that need neither work nor grading."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How a task stood, and when.
+    """The status of a task at some time.
 
     Attributes:
         status: One of VERDICTS.
-        when: Date and time.
-        fingerprint: What the verdict depended on. For a skipped task it covers the
-            definitions alone: they are not the learner's, whatever they call.
+        when: Date and time of the verdict.
+        fingerprint: A digest of what the verdict depended on. For a skipped task it
+            covers only the definitions, which stay the course's own whatever they call.
     """
 
     status: str
@@ -55,21 +55,21 @@ class Progress:
     """What is known about the tasks, by their address as text.
 
     Attributes:
-        tasks: How they stood when they were graded or skipped.
-        hints: The level of the last hint that was read.
+        tasks: Their status when they were graded or skipped.
+        hints: The level of the last hint read, for each task.
     """
 
     tasks: dict[str, Entry] = field(default_factory=dict[str, Entry])
     hints: dict[str, int] = field(default_factory=dict[str, int])
 
     def with_entry(self, task: Task, status: str, fingerprint: str) -> "Progress":
-        """Add how a task stands now."""
+        """Return the progress with a task's new status."""
         when = datetime.now().astimezone().isoformat(timespec="seconds")
         entry = Entry(status, when, fingerprint)
         return replace(self, tasks=self.tasks | {str(task.address): entry})
 
     def with_hint(self, task: Task, level: int) -> "Progress":
-        """Remember that a hint was read."""
+        """Return the progress with a hint noted as read."""
         address = str(task.address)
         highest = max(level, self.hints.get(address, 0))
         return replace(self, hints=self.hints | {address: highest})
@@ -79,8 +79,8 @@ def load(checkout: Checkout) -> tuple[Progress, Path | None]:
     """Read the progress of the learner.
 
     Returns:
-        What the file says, and nothing if there is none. If it is damaged: nothing,
-        and the copy that was made of it.
+        The progress, empty if there is no file. If the file is damaged, empty progress
+        and the path of a copy of the file.
     """
     path = checkout.progress
     if not path.exists():
@@ -99,7 +99,7 @@ def load(checkout: Checkout) -> tuple[Progress, Path | None]:
 
 
 def _entry(found: dict[str, object]) -> Entry:
-    """Check how a task stood."""
+    """Check an entry of the file."""
     texts = {name: text for name, text in found.items() if isinstance(text, str)}
     if texts != found:
         raise ValueError(f"task: expected texts, got {found}")
@@ -107,21 +107,21 @@ def _entry(found: dict[str, object]) -> Entry:
 
 
 def _level(found: object) -> int:
-    """Check the level of a hint. A newer course may have more of them."""
+    """Check the level of a hint. A newer version of the course may have more levels."""
     if not isinstance(found, int) or found < 0:
         raise ValueError(f"hint: expected a number from 0, got {found!r}")
     return found
 
 
 def save(checkout: Checkout, progress: Progress) -> None:
-    """Write the progress of the learner, all of it or nothing."""
+    """Write the progress of the learner atomically."""
     write_whole(checkout.progress, json.dumps(asdict(progress), indent=2) + "\n")
 
 
 def status(checkout: Checkout, progress: Progress, task: Task) -> str:
-    """Say how a task stands now: one of VERDICTS, or CHANGED.
+    """Return the status of a task now: one of VERDICTS, or CHANGED.
 
-    A stub is not started, whatever stood there before.
+    A stub is not started, whatever the last verdict was.
     """
     if all(is_untouched(checkout, part) for part in task.parts):
         return NOT_STARTED
@@ -141,7 +141,7 @@ def is_skipped(checkout: Checkout, progress: Progress, task: Task) -> bool:
 
 
 def statuses(checkout: Checkout, progress: Progress) -> dict[Task, str]:
-    """Return how each task of the course stands now."""
+    """Return the status of each task of the course."""
     return {task: status(checkout, progress, task) for task in tasks()}
 
 
@@ -152,8 +152,8 @@ def first_open(
 
     Args:
         standing: What `statuses` returned.
-        chosen: Where to look. None takes the whole course, but for optional tasks;
-            where some were chosen, optional ones come last.
+        chosen: The tasks to look at, optional ones last. None takes all required tasks
+            of the course.
     """
     if chosen is None:
         looked_at = [task for task in standing if not task.optional]
@@ -163,7 +163,7 @@ def first_open(
 
 
 def skip(checkout: Checkout, progress: Progress, skipped: Iterable[Task]) -> None:
-    """Write down that tasks are skipped, once their solution has been put in."""
+    """Record tasks as skipped, after their solution has been put in."""
     for task in skipped:
         fingerprint = fingerprints.of_answer(checkout, task)
         progress = progress.with_entry(task, SKIPPED, fingerprint)
@@ -171,9 +171,9 @@ def skip(checkout: Checkout, progress: Progress, skipped: Iterable[Task]) -> Non
 
 
 def before(checkout: Checkout, tasks: Iterable[Task]) -> dict[Address, str]:
-    """Return what the verdicts on some tasks depend on, to be taken before a run.
+    """Return digests of what some tasks' verdicts depend on, to be taken before a run.
 
-    What the learner saves while the tests run is not what they judge.
+    The tests do not judge what the learner saves while they run.
     """
     return {task.address: fingerprints.of_verdict(checkout, task) for task in tasks}
 
@@ -184,19 +184,19 @@ def record(
     graded: dict[Address, str],
     pytest_args: Sequence[str] = (),
 ) -> Path | None:
-    """Write down what came of a run.
+    """Record the results of a run.
 
-    A skipped task stays skipped until its code changes: its tests pass because of us.
+    A skipped task stays skipped until its code changes: our code passes its tests.
 
     Args:
         checkout: Where the learner works.
-        reports: How the tasks stand.
+        reports: The results of the tasks.
         graded: What `before` returned before the run.
-        pytest_args: What pytest was told. Unless all tests of a task ran, none of
-            them failing does not make it done.
+        pytest_args: Arguments passed on to pytest. A task is done only if all of its
+            tests ran.
 
     Returns:
-        The copy of the progress file, if that was damaged.
+        The path of a copy of the progress file, if that was damaged.
     """
     progress, damaged = load(checkout)
     all_ran = tasks_asked_for([], pytest_args) is not None

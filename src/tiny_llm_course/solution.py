@@ -1,4 +1,4 @@
-"""The solution under test: a package or a folder with files named as in API.md."""
+"""The solution under test: a package, or a folder of files with the course's names."""
 
 import contextlib
 import importlib
@@ -32,12 +32,12 @@ class BrokenFileError(Exception):
 
 
 class Solution:
-    """Hand out the public names of a solution, importing its files one by one.
+    """Provide the public names of a solution, importing its files one by one.
 
-    The folder's `__init__.py` is not run: it may import what is not here. Imports
-    among the files work, relative and absolute, because the folder is registered
-    under its own name as a package that has nothing but a path. "tiny_llm" stands for
-    the folder, too: that is how the files call it when they come out of a checkout.
+    The folder's `__init__.py` is not run, since it may import what is not installed.
+    Imports among the files work, relative and absolute, because the folder is
+    registered under its own name as a package with only a path. "tiny_llm" is an alias
+    for the folder, since files from a checkout import each other by that name.
 
     Args:
         folder: Where the files are.
@@ -69,7 +69,7 @@ class Solution:
         return getattr(module, name)
 
     def _import(self, file: str) -> types.ModuleType:
-        """Import one file, telling its author where it breaks if it does."""
+        """Import one file; an error names the line where it breaks."""
         if imported := sys.modules.get(f"{self.package}.{file}"):
             return imported
         try:
@@ -84,16 +84,16 @@ class Solution:
 
     @property
     def _other_names(self) -> set[str]:
-        """What else the files may call their package, and mean themselves."""
+        """The other names that the files may use for their own package."""
         own = {self.folder.name} & set(OUR_PACKAGES.values())
         return ({OUR_PACKAGES["tiny_llm"]} | own) - {self.package}
 
 
 class NotingSolution(Solution):
-    """A solution that notes which names it was asked for.
+    """A solution that records which names were requested.
 
     Args:
-        noted: The solution, which is loaded already.
+        noted: The solution, already loaded.
     """
 
     def __init__(self, noted: Solution) -> None:
@@ -102,7 +102,7 @@ class NotingSolution(Solution):
         self.symbols: set[str] = set()
 
     def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
-        """Return a public name, and note it."""
+        """Return a public name, and record it."""
         self.symbols.add(symbol)
         return super().get(symbol)
 
@@ -128,7 +128,7 @@ def load_solution(name: str) -> Solution:
 
 
 def broken(file: str, error: BaseException, folder: Path) -> str:
-    """Say that a file cannot be imported, and at which line.
+    """Return the error for a file that cannot be imported, with the line.
 
     Args:
         file: Its name, without `.py`.
@@ -155,7 +155,7 @@ def _find_folder(name: str) -> Path:
 
 
 def _package_name(folder: Path) -> str:
-    """Return the name to import the files under: the folder's own, if that is free."""
+    """Return the package name for the files: the folder's own, if that is free."""
     name = folder.name
     if not name.isidentifier():
         return "solution_under_test"
@@ -169,30 +169,30 @@ def _package_name(folder: Path) -> str:
 
 
 def _locations(name: str) -> list[str]:
-    """Return the folders of a package, none for anything else."""
+    """Return the folders of a package; an empty list for anything else."""
     parent, _, _ = name.rpartition(".")
     spec = _spec(name, _locations(parent) if parent else None)
     return list(spec.submodule_search_locations or []) if spec else []
 
 
 def _spec(name: str, path: list[str] | None) -> ModuleSpec | None:
-    """Find a module as `import` would, but whatever is loaded under its name."""
+    """Find a module as `import` would, ignoring modules that are already loaded."""
     found = (finder.find_spec(name, path) for finder in sys.meta_path)
     return next((spec for spec in found if spec), None)
 
 
 def _bare_package(name: str, folder: Path) -> types.ModuleType:
-    """Make a package that consists of a path."""
+    """Make a package that has only a path."""
     spec = ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
     package = importlib.util.module_from_spec(spec)
-    vars(package).pop("__file__", None)  # None, which `inspect` stumbles over
+    vars(package).pop("__file__", None)  # None would break `inspect`
     return package
 
 
 @contextlib.contextmanager
 def _lent(names: set[str], folder: Path) -> Generator[None]:
-    """Let the names of other packages stand for `folder` for a while."""
+    """Make the names of other packages refer to `folder` inside the `with` block."""
     owned = _withdraw(names)
     sys.modules.update({name: _bare_package(name, folder) for name in names})
     try:
@@ -203,13 +203,13 @@ def _lent(names: set[str], folder: Path) -> Generator[None]:
 
 
 def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
-    """Take packages and what is in them off the list of imported modules."""
+    """Remove packages and their modules from `sys.modules`."""
     listed = [name for name in sys.modules if name.split(".")[0] in packages]
     return {name: sys.modules.pop(name) for name in listed}
 
 
 def _own_line(error: BaseException, folder: Path) -> str:
-    """Point to the line of the solution that `error` came from."""
+    """Return the line of the solution that `error` came from."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({Path(error.filename).name}, line {error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)

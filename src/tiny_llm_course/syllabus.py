@@ -14,14 +14,14 @@ from tiny_llm_course.errors import CourseError
 
 @dataclass(frozen=True, order=True)
 class Address:
-    """Where a task stands in the course."""
+    """The position of a task in the course."""
 
     week: int
     day: int
     task: int
 
     def __str__(self) -> str:
-        """Write the address as it stands in a stub."""
+        """Write the address as stubs have it."""
         return f"week {self.week}, day {self.day}, task {self.task}"
 
     @property
@@ -46,8 +46,9 @@ class Task:
         chapter: The chapter of the book that explains it.
         symbols: What to implement in Python, as "file.name".
         builds_on: The tasks whose code this one calls, or goes on with.
-        library: The operations of MLX that do what the task asks to write.
-        optional: Nobody has to do it, and no other task builds on it.
+        library: The MLX operations that would solve the task, which it asks to write by
+            hand.
+        optional: Whether it may be left out. No other task builds on it then.
         kernels: What to implement in C++, as "matvec.h:matvec_naive". Python calls it
             by "kernels.matvec_naive".
     """
@@ -63,7 +64,7 @@ class Task:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """All that is to implement, what is called before what calls it."""
+        """All symbols to implement, each before those that call it."""
         return self.kernels + self.symbols
 
     @property
@@ -73,7 +74,7 @@ class Task:
 
     @property
     def files(self) -> str:
-        """What the files about it are called: tests, known solutions, sentences.
+        """The name of the files about it: tests, known solutions, sentences.
 
         Required tasks share those of their day. An optional one has its own.
         """
@@ -105,7 +106,7 @@ class Task:
         return file_of(self.parts[0])
 
     def not_started(self) -> str:
-        """Say in one line that the task is waiting, and how to go about it."""
+        """Return a line that says that the task is not started, and how to begin."""
         return say(
             "grading.not_started",
             address=self.address,
@@ -134,7 +135,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Week:
-    """Several days with one aim."""
+    """Several days with a common goal."""
 
     number: int
     title: str
@@ -156,7 +157,7 @@ def weeks() -> tuple[Week, ...]:
 
 
 def tasks() -> Iterator[Task]:
-    """Go through all tasks in the order of the course."""
+    """Return all tasks in the order of the course."""
     for week in weeks():
         for day in week.days:
             yield from day.tasks
@@ -180,8 +181,8 @@ def tasks_of(symbol: str) -> list[Task]:
     """Return the tasks in which `symbol` is implemented, the first one first.
 
     Args:
-        symbol: As the syllabus has it, or what Python calls a kernel by:
-            "kernels.matvec_naive" for "matvec.h:matvec_naive".
+        symbol: As in the syllabus, or a kernel's name in Python: "kernels.matvec_naive"
+            for "matvec.h:matvec_naive".
     """
     return [
         task
@@ -203,9 +204,9 @@ def is_kernel(part: str) -> bool:
 
 
 def file_of(part: str) -> str:
-    """Return the file in which a part of a task is written, as learners are told.
+    """Return the file in which a part of a task is written, as learners see it.
 
-    Files in Python are named as in the learner's folder, those in C++ from the root.
+    Python files are relative to the learner's folder, C++ files to the root.
     """
     if is_kernel(part):
         return f"src/extensions/kernels/{part.partition(':')[0]}"
@@ -218,7 +219,7 @@ def name_of(part: str) -> str:
 
 
 def called_by(kernel: str) -> str:
-    """Return the symbol by which Python calls a kernel."""
+    """Return the symbol under which Python calls a kernel."""
     return f"kernels.{name_of(kernel)}"
 
 

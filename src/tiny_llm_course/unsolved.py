@@ -1,4 +1,4 @@
-"""The marker that stands in a stub until the learner has replaced it."""
+"""The marker in a stub, until the learner replaces it."""
 
 from typing import NoReturn
 
@@ -8,7 +8,7 @@ class Unsolved(NotImplementedError):
 
 
 def todo(task: str) -> NoReturn:
-    """Stand in for a body that the learner is going to write.
+    """Mark a body that the learner is going to write.
 
     Args:
         task: The address of the task, such as "week 1, day 4, task 1".

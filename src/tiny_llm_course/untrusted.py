@@ -1,18 +1,18 @@
-"""Text that comes from somebody's code, made safe to print on a terminal."""
+"""Text from untrusted code, made safe to print on a terminal."""
 
 from tiny_llm_course.catalogue import say
 
 MAX_LENGTH = 4000
-"""Of one message, in characters: more than a screen, and less than a nuisance."""
+"""Limit for one message, in characters: more than a screen."""
 
 MAX_ERROR_LENGTH = 1000
-"""Of what an exception says, so that the lines that led to it are still shown."""
+"""Limit for an exception's text, so that its traceback still fits."""
 
 
 def visible(text: str, max_length: int = MAX_LENGTH) -> str:
-    r"""Write control characters as escapes, and cut what is too long.
+    r"""Write control characters as escapes, and truncate long text.
 
-    A terminal obeys them: `\x1b[2J` would clear the screen.
+    A terminal would execute them: `\x1b[2J` would clear the screen.
     """
     shown = "".join(map(_visible, text[:max_length]))
     num_cut = len(text) - max_length
@@ -20,7 +20,7 @@ def visible(text: str, max_length: int = MAX_LENGTH) -> str:
 
 
 def words_of(error: BaseException, max_length: int = MAX_ERROR_LENGTH) -> str:
-    """Return what an exception says, even if asking it raises another one."""
+    """Return the text of an exception, even if its `__str__` raises."""
     try:
         text = str(error)
     except Exception as raised:  # noqa: BLE001 - of the learner, shown
@@ -29,6 +29,6 @@ def words_of(error: BaseException, max_length: int = MAX_ERROR_LENGTH) -> str:
 
 
 def _visible(character: str) -> str:
-    """Return a character that a terminal shows."""
+    """Return a character as printable text."""
     is_shown = character.isprintable() or character in "\n\t"
     return character if is_shown else ascii(character)[1:-1]

@@ -1,4 +1,4 @@
-"""Which tasks a saved file has changed."""
+"""Finds the tasks that a saved file has changed."""
 
 import ast
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ from tiny_llm_course.extension.sources import KERNELS, sources_of
 from tiny_llm_course.syllabus import Task, tasks
 
 Texts = dict[str, str]
-"""The text of every file of a solution: by file name without `.py`, or with `.h`."""
+"""The text of every file of a solution, by name: without `.py`, but with `.h`."""
 
 LOOK_EVERY_MS = 500
-"""Network drives, and those of Windows under WSL, do not tell when a file changes."""
+"""Poll, because network drives and WSL's Windows drives send no change events."""
 
 
 def saves(folder: Path, texts: Texts) -> Iterator[tuple[Texts, Texts]]:
     """Yield the texts before and after each save in `folder`, until Ctrl-C.
 
-    So are saves of its kernels in C++, if it has any.
+    Saves of its C++ kernels are included, if it has any.
 
     Watching the folder rather than its files also sees editors that write a new file
     and rename it.
 
     Args:
         folder: Where the files are.
-        texts: What they hold to begin with.
+        texts: Their initial texts.
     """
     kernels = sources_of(folder)
     for _ in watchfiles.watch(
@@ -58,7 +58,7 @@ def read_texts(folder: Path) -> Texts:
 def changed_tasks(before: Texts, after: Texts) -> list[Task]:
     """Return the tasks whose symbols differ, in the order of the course.
 
-    What changes elsewhere in a file, in a helper or an import, may change all of it.
+    A change elsewhere in a file, in a helper or an import, may affect all of it.
     """
     changed: set[str] = set()
     for file, text in after.items():
@@ -71,7 +71,7 @@ def changed_tasks(before: Texts, after: Texts) -> list[Task]:
 def _changed_kernels(file: str, before: str, after: str) -> set[str]:
     """Return the kernels of one file that differ, all of them if something else does.
 
-    What changes in a file of helpers may change every kernel.
+    A change in a file of helpers may affect every kernel.
     """
     known = {kernel for task in tasks() for kernel in task.kernels}
     own = {kernel for kernel in known if kernel.startswith(f"{file}:")}
@@ -86,7 +86,7 @@ def _changed_kernels(file: str, before: str, after: str) -> set[str]:
 
 
 def _functions(text: str) -> dict[str, str] | None:
-    """Return what the functions of a file do by name, and the rest of it as "".
+    """Return the functions of a file by name, and the rest of the file as "".
 
     None if it is not C++.
     """
@@ -118,7 +118,7 @@ def _changed_symbols(file: str, before: str, after: str) -> set[str]:
 
 
 def _definitions(text: str) -> dict[str, str] | None:
-    """Return what a file defines by name, comments aside. None if it does not parse."""
+    """Return a file's definitions by name, without comments. None if it is invalid."""
     try:
         body = ast.parse(text).body
     except SyntaxError:

@@ -16,12 +16,12 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Kept:
-    """What runs of a lab have left in a folder.
+    """The files that runs of a lab have left in a folder.
 
     Attributes:
         folder: Where the files are.
         name: Their name, without the ending.
-        keys: The columns that tell the cases apart.
+        keys: The columns that identify a case.
         columns: The columns that are measured.
     """
 
@@ -32,12 +32,12 @@ class Kept:
 
     @property
     def rows_file(self) -> Path:
-        """Where the rows are."""
+        """The file of the rows."""
         return self.folder / f"{self.name}.csv"
 
     @property
     def about_file(self) -> Path:
-        """Where it says what they come from."""
+        """The file that says where the rows come from."""
         return self.folder / f"{self.name}.json"
 
     def read(self) -> list[Row]:
@@ -69,14 +69,14 @@ class Kept:
             writer.writerows(rows)
 
     def key(self, row: Row) -> tuple[str, ...]:
-        """Return what tells a case from others, as text: so it is in the file."""
+        """Return the keys of a case as text, as in the file."""
         return tuple(str(row[name]) for name in self.keys)
 
     def about(self, command: str) -> Mapping[str, Value] | None:
-        """Return where the rows come from; None if there are none yet.
+        """Return the origin of the rows; None if there are none yet.
 
         Raises:
-            CourseError: They come from another command, or nobody knows from where.
+            CourseError: They come from another command, or their origin is unknown.
         """
         if not self.about_file.exists():
             if self.rows_file.exists():
@@ -94,7 +94,7 @@ class Kept:
         return about
 
     def describe(self, command: str, more: Mapping[str, Value]) -> Mapping[str, Value]:
-        """Write down where the rows come from, before there are any."""
+        """Record where the rows come from, before the first one."""
         about = {
             "command": command,
             "machine": describe_cpu(),
@@ -108,12 +108,12 @@ class Kept:
 
 
 def four_digits(value: float) -> float:
-    """Round a measurement to as many digits as it is good for, or more."""
+    """Round a measurement to four significant digits, which are enough."""
     return float(f"{value:.4g}")
 
 
 def _value(text: str) -> Value:
-    """Read a number where there is one."""
+    """Convert a text to a number if it is one."""
     for kind in (int, float):
         try:
             return kind(text)

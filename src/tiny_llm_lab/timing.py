@@ -1,4 +1,4 @@
-"""Times that can be compared: things take turns, so a busy machine slows them alike."""
+"""Comparable timings: steps are interleaved, so a busy machine slows all alike."""
 
 import random
 import time
@@ -12,12 +12,12 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often each thing is timed: as often as fits into `budget_s`.
+    """The number of timing rounds: as many as fit into `budget_s`.
 
     Attributes:
-        budget_s: For all things together.
-        least: Whatever the budget. Two at least: quartiles need them.
-        most: Whatever the budget.
+        budget_s: The time for all steps together.
+        least: The minimum whatever the budget. At least two, for the quartiles.
+        most: The maximum whatever the budget.
     """
 
     budget_s: float
@@ -46,11 +46,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Times:
-    """What one thing took, round by round.
+    """The times of one step, round by round.
 
     Attributes:
-        wall_s: On the clock.
-        cpu_s: Of all cores together, threads that spin included.
+        wall_s: Wall-clock time.
+        cpu_s: CPU time of all cores, including threads that spin.
     """
 
     wall_s: tuple[float, ...]
@@ -63,24 +63,24 @@ class Times:
 
     @property
     def cores(self) -> float:
-        """Return how many cores were at work, in the median round."""
+        """Return the number of busy cores, in the median round."""
         return median(
             cpu_s / wall_s
             for cpu_s, wall_s in zip(self.cpu_s, self.wall_s, strict=True)
         )
 
     def over(self, other: "Times") -> Spread:
-        """Divide by the times of another thing, each by that of the same round."""
+        """Divide by the times of another step, round by round."""
         pairs = zip(self.wall_s, other.wall_s, strict=True)
         return Spread.of([own_s / other_s for own_s, other_s in pairs])
 
 
 def in_turns(steps: Mapping[str, Step], rounds: Rounds) -> dict[str, Times]:
-    """Time each step once per round, in an order that is drawn anew for each.
+    """Time each step once per round, in a new random order each time.
 
-    Nothing always comes after the same neighbour, whose traces in the caches it would
-    find. Every step runs twice before, which counts for nothing: to be compiled, and
-    to tell how long a round takes.
+    So no step always follows the same one, which would affect it through the caches.
+    Every step first runs twice untimed: to be compiled, and to estimate the length of a
+    round.
     """
     for step in steps.values():
         step()
@@ -96,7 +96,7 @@ def in_turns(steps: Mapping[str, Step], rounds: Rounds) -> dict[str, Times]:
 
 
 def _timed(step: Step) -> tuple[float, float]:
-    """Return the seconds of one step: on the clock, and of all cores together."""
+    """Return the seconds of one step: wall-clock, and CPU time of all cores."""
     start_s, cpu_start_s = time.perf_counter(), time.process_time()
     step()
     return time.perf_counter() - start_s, time.process_time() - cpu_start_s

@@ -1,4 +1,4 @@
-"""What tests of the machinery run on: a checkpoint, a solution, a checkout."""
+"""Fixtures for tests of the machinery: a checkpoint, a solution, a checkout."""
 
 import importlib
 import json
@@ -121,7 +121,7 @@ class Qwen2ModelWeek1:
 
 @pytest.fixture
 def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
-    """Return a function that makes the solution's model say what it is told."""
+    """Return a function that makes the solution's model say a given text."""
 
     def write(answer: str, pause_s: float = 0.0) -> Path:
         tokenizer = Tokenizer.from_file(str(tiny_checkpoint / "tokenizer.json"))
@@ -135,9 +135,9 @@ def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """Return a checkout of a learner who has not begun, to be copied.
+    """Return the template of a checkout of a learner who has not begun.
 
-    It has the solutions and the stubs, without what has been compiled, and the tests.
+    It has the solutions and the stubs, without compiled modules, and the tests.
     """
     made = Checkout(tmp_path_factory.mktemp("template"))
     python = shutil.ignore_patterns("_kernels.*", "__pycache__")
@@ -162,14 +162,14 @@ def checkout(template: Checkout, tmp_path: Path) -> Checkout:
 
 @pytest.fixture(scope="module")
 def learner(template: Checkout, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """Return a checkout that the tests of a file share, to compile all of it once."""
+    """Return a checkout that the tests of a file share, so that it is compiled once."""
     root = tmp_path_factory.mktemp("learner") / "checkout"
     return Checkout(shutil.copytree(template.root, root))
 
 
 @pytest.fixture
 def pdm_run(checkout: Checkout) -> Callable[[str], Ran]:
-    """Return a function that runs a command in that checkout, as pdm would."""
+    """Return a function that runs a command in that checkout, as `pdm run` does."""
 
     def run(line: str) -> Ran:
         name, *arguments = line.split()
@@ -182,7 +182,7 @@ def pdm_run(checkout: Checkout) -> Callable[[str], Ran]:
 
 @pytest.fixture
 def graded(checkout: Checkout) -> Callable[..., None]:
-    """Return a function that writes down what came of a run, without running it."""
+    """Return a function that records the results of a run without running it."""
 
     def record(*addresses: str, status: str = PASSED, **more: Any) -> None:  # noqa: ANN401
         tasks = [task_at(address) for address in addresses]

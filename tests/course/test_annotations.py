@@ -1,4 +1,4 @@
-"""The shapes in the annotations of the reference are true, because they are run."""
+"""The shapes in the reference's annotations are checked at run time."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ HOOK = f"{shapes.__name__}.checked"
 
 @pytest.fixture(scope="module")
 def checked() -> Iterator[Solution]:
-    """Return the reference, its annotations run at every call."""
+    """Return the reference, with its annotations checked at every call."""
     with install_import_hook("checked_reference", HOOK):
         yield Solution(REFERENCE, "checked_reference")
 
@@ -75,7 +75,7 @@ CALLS: dict[str, Callable[[Callable[..., object]], object]] = {
     )(zeros(4)),
     "sampler.make_sampler": lambda make: make(0, None, None)(zeros(5)),
 }
-"""A call of each name with one argument of a wrong rank, length or type."""
+"""For each name, a call with one argument of a wrong rank, length or type."""
 
 
 @pytest.mark.parametrize("symbol", CALLS)
@@ -113,7 +113,7 @@ def test_a_wrong_annotation_is_noticed(
 
 
 def test_an_int_is_a_float_to_the_annotations(checked: Solution) -> None:
-    """As type checkers have it: RoPE is called with a base of 10000."""
+    """Type checkers accept it too: RoPE is called with a base of 10000."""
     rope = checked.get("positional_encoding.RoPE")(8, 16, 10000, False)
 
     assert rope(zeros(1, 3, 2, 8)).shape == (1, 3, 2, 8)
@@ -132,7 +132,7 @@ def test_silu_of_an_integer(solution):
 def test_only_those_of_the_reference_are_run(
     tmp_path: Path, *, is_checked: bool
 ) -> None:
-    """A learner would rather read what is wrong with the numbers."""
+    """For a learner, a report about the numbers is more helpful."""
     solution = "ref" if is_checked else shutil.copytree(REFERENCE, tmp_path / "mine")
     (tmp_path / "test_probe.py").write_text(PROBE)
 

@@ -1,4 +1,4 @@
-"""Who may import whom."""
+"""Rules on imports between the parts of the project."""
 
 import ast
 import graphlib
@@ -26,7 +26,7 @@ def files(*patterns: str) -> list[str]:
 
 
 def imported(file: str) -> Iterator[str]:
-    """Yield the full name of everything a file imports, but for its neighbours."""
+    """Yield the full names that a file imports, except from its own folder."""
     for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -39,14 +39,14 @@ def package(name: str) -> str:
 
 
 def room(file: str) -> str:
-    """Return the folder of a file. A module at the root of a package is its own."""
+    """Return the folder of a file. A module at the root of a package counts as one."""
     path = Path(file).relative_to("src").with_suffix("")
     is_root = len(path.parts) == 2 and path.name != "__init__"
     return ".".join(path.parts if is_root else path.parent.parts)
 
 
 def importers(listed: Iterable[str]) -> dict[str, set[str]]:
-    """Return which other rooms each room of some files imports."""
+    """Return the other rooms that each room of some files imports."""
     rooms = {
         ".".join(Path(file).relative_to("src").with_suffix("").parts): room(file)
         for file in listed
@@ -71,7 +71,7 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 @pytest.mark.parametrize("package", ["tiny_llm_course", "tiny_llm_lab"])
 def test_no_folders_import_each_other_in_a_circle(package: str) -> None:
-    """Each can be read, and tested, without what is built on it."""
+    """Each can be read and tested without the folders that build on it."""
     graph = importers(files(f"src/{package}/**/*.py"))
 
     assert len(graph) > 5
@@ -100,7 +100,7 @@ def test_a_solution_imports_mlx_and_numpy_and_of_the_course_only_todo(
 
 @pytest.mark.parametrize("file", files("src/tiny_llm/*.py", "src/tiny_llm_ref/*.py"))
 def test_a_solution_takes_only_the_tokenizer_from_mlx_lm(file: str) -> None:
-    """What `mlx_lm` has of a model is what the learner writes."""
+    """The learner writes the rest of what `mlx_lm` has."""
     names = {name for name in imported(file) if package(name) == "mlx_lm"}
 
     assert {name for name in names if "tokenizer" not in name.lower()} == set()
@@ -108,7 +108,7 @@ def test_a_solution_takes_only_the_tokenizer_from_mlx_lm(file: str) -> None:
 
 @pytest.mark.parametrize("file", files("src/tiny_llm_course/**/*.py"))
 def test_the_course_reaches_a_solution_only_by_loading_it(file: str) -> None:
-    """Any folder can be the solution under test, so none is known by its name.
+    """Any folder can be the solution under test, so none is imported by name.
 
     A known solution, wrong or right, is the reference with one thing changed.
     """
@@ -159,7 +159,7 @@ def test_each_walk_in_contributing_has_eight_stations_that_exist() -> None:
 
 
 def test_there_are_files_to_look_at() -> None:
-    """A rule about no files would hold whatever the files import."""
+    """A rule that matched no files would never fail."""
     patterns = ("src/tiny_llm_ref/*.py", "src/tiny_llm_course/*.py", "tests/test_*.py")
 
     assert all(files(pattern) for pattern in patterns)

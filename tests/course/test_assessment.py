@@ -1,4 +1,4 @@
-"""What a report says of a solution as a whole, graded like any other."""
+"""What a report says about a solution as a whole."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def graded(folder: Path, day: int, *arguments: str) -> list[TaskReport]:
 def test_a_failed_import_is_one_remark_and_sinks_nothing_else(
     checkout: Checkout,
 ) -> None:
-    """As `from extensions import ...` does, where nothing has been compiled."""
+    """`from extensions import ...` fails if nothing has been compiled."""
     shutil.copy(checkout.reference / "embedding.py", checkout.starter)
     shutil.copy(checkout.reference / "basics.py", checkout.starter)
     path = checkout.starter / "embedding.py"
@@ -45,7 +45,7 @@ def test_a_failed_import_is_one_remark_and_sinks_nothing_else(
 def test_an_import_that_failed_in_two_processes_is_one_remark(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After a crash the other tests run in a new one, which imports all again."""
+    """After a crash the other tests run in a new process, which imports all again."""
     address = "week 1, day 1, task 1"
     passed = Result(address, "a test", PASSED)
     failed = FailedImport("attention.py", 3, "No module named 'ops'")
@@ -98,7 +98,7 @@ def test_each_part_of_a_task_is_judged_as_soon_as_it_is_there(
 
 
 def test_an_optional_task_that_is_begun_goes_on(checkout: Checkout) -> None:
-    """It need not be finished, and who has begun it may want to."""
+    """It need not be finished, but a learner who has begun it may want to."""
     shutil.copy(checkout.reference / "transformer_block.py", checkout.starter)
     for change in plan_reset(checkout, ["transformer_block.post_norm_block"]):
         change.path.write_text(change.text)
@@ -143,7 +143,7 @@ def test_a_part_that_is_wrong_is_told_before_the_next_one_is_there(
 
 
 def test_a_broken_file_comes_first_whatever_waits(checkout: Checkout) -> None:
-    """Day 3 is not done, either, and the learner is told the line all the same."""
+    """Day 3 is not done either, but the line of the error is reported first."""
     path = checkout.starter / "qwen2_week1.py"
     path.write_text(path.read_text() + "\n\ndef oh():\nno\n")
     num_lines = len(path.read_text().splitlines())
@@ -224,7 +224,7 @@ def test_a_file_of_another_task_is_not_meant(checkout: Checkout) -> None:
 
 
 def test_a_file_that_is_not_there_is_told(checkout: Checkout) -> None:
-    """That is how solutions for Qwen3 call theirs."""
+    """Solutions for Qwen3 have files with such names."""
     path = checkout.starter / "qwen2_week1.py"
     path.rename(path.with_name("qwen3_week1.py"))
 

@@ -1,4 +1,4 @@
-"""`pdm run bench`: engines take turns, and rows say what the machine could do."""
+"""`pdm run bench`: engines are interleaved, and compared with the machine's speeds."""
 
 import io
 import itertools
@@ -50,7 +50,7 @@ def test_what_a_worker_is_to_time_is_where_it_looks(module: str) -> None:
 
 
 class FakeEngine:
-    """Remembers what it was asked for."""
+    """A fake engine that records its requests."""
 
     stored = DENSE
 
@@ -67,7 +67,7 @@ class FakeEngine:
 
 
 class FakeWorker:
-    """Answers at once, with the times that it was given."""
+    """A fake worker that answers at once, with given times."""
 
     def __init__(self, kind: Kind, steps_s: Iterable[float], log: list[str]) -> None:
         self.kind = kind
@@ -89,7 +89,7 @@ def case_of(kind: Kind, work: str = "generate", tokens: int = 32) -> Case:
 
 
 def run(workers: list[FakeWorker], cases: list[Case], num_rounds: int) -> list[str]:
-    """Return what was said to be left out."""
+    """Return the messages about cases that are left out."""
     said: list[str] = []
     take_turns(workers, cases, num_rounds, show_nothing, said.append)  # pyright: ignore
     return said
@@ -108,7 +108,7 @@ WEEK_1, MLX_LM = VARIANTS[0], PEERS[0]
 
 
 def test_engines_have_their_turns_one_after_the_other() -> None:
-    """So that a disturbance meets them all."""
+    """So that other load on the machine affects all of them."""
     log: list[str] = []
     workers = [FakeWorker(kind, [0.5] * 9, log) for kind in (WEEK_1, MLX_LM)]
 
@@ -150,7 +150,7 @@ def test_what_would_take_too_long_is_left_out() -> None:
 
 
 def test_a_prompt_takes_no_longer_than_its_tokens_one_by_one() -> None:
-    """So an engine of 3 s for a token is not asked for a prompt at all."""
+    """So an engine that takes 3 s for a token gets no prompt at all."""
     token, prompt = case_of(MLX_LM), case_of(MLX_LM, "prefill", 32)
 
     said = run([FakeWorker(MLX_LM, [3.0] * 3, [])], [token, prompt], num_rounds=1)
@@ -170,7 +170,7 @@ def test_a_worker_prepares_each_prompt_anew() -> None:
 
 
 def test_a_worker_writes_some_tokens_after_each_other() -> None:
-    """One cache serves for all, and only the first may have to make room."""
+    """One cache serves all of them, and only the first may have to grow it."""
     engine = FakeEngine()
 
     steps_s = worker.measure(engine, "generate", 8, for_s=0.01)
@@ -181,7 +181,7 @@ def test_a_worker_writes_some_tokens_after_each_other() -> None:
 def test_a_worker_takes_steps_until_the_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By a clock that goes on by a second whenever it is asked."""
+    """The clock here advances by a second at each reading."""
     clock = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
 
@@ -285,7 +285,7 @@ def test_results_that_cannot_be_written_leave_those_before(tmp_path: Path) -> No
 
 
 def test_the_machine_is_what_it_was_in_the_median() -> None:
-    """As every engine is: what others did on it met them all."""
+    """Engines use medians as well, and met the same disturbances."""
     reads = Case(machine_kind(), QWEN2_0_5B, "read", 512, [0.02, 0.04, 0.03])
     products = Case(machine_kind(), QWEN2_0_5B, "multiply", 256, [0.02, 0.01, 0.05])
 
@@ -309,7 +309,7 @@ def test_the_figure_has_a_panel_for_each_model_and_work() -> None:
 
 
 def test_reading_memory_takes_time() -> None:
-    """Nobody reads a terabyte per second here; and it is not the time of a call."""
+    """A terabyte per second would be the time of an empty call, not of reading."""
     assert 1e8 < machine.read_bandwidth(1 << 24, 2) < 1e12
 
 
@@ -336,7 +336,7 @@ def test_only_the_last_variants_have_kernels() -> None:
 
 
 def test_a_model_is_not_asked_for_more_positions_than_it_has() -> None:
-    """Attention over 4096 tokens is a case of the large model alone."""
+    """Only the large model has a case of attention over 4096 tokens."""
     work = {"generate": (32, 1024), "attend": (4096,)}
     plan = Plan([], [], work, num_rounds=1, solution="ref")
 

@@ -32,7 +32,7 @@ def logits_of(network: Any) -> np.ndarray:  # noqa: ANN401 - mlx_lm has no types
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Let a small model stand for the random one of a real size."""
+    """Replace the random model of a real size by a small one."""
     monkeypatch.setattr(models, "config_of", lambda _: SMALL)
     monkeypatch.setattr(models, "CACHE", tmp_path)
     return "small, random"
@@ -95,7 +95,7 @@ def test_a_variant_reads_and_writes(variant: str) -> None:
 
 
 def test_a_prompt_in_two_pieces_fills_the_cache() -> None:
-    """The scores of the tokens before the last one are never computed."""
+    """The logits of the tokens before the last one are never computed."""
     engine = ours.build(EMBEDDED_MODEL, "ref", "cache")
     assert isinstance(engine, ours.WithCacheEngine)
     ids = [5, 6, 7, 8]
@@ -122,7 +122,7 @@ def test_packed_weights_count_as_they_were_loaded() -> None:
 
 @pytest.mark.parametrize("variant", ["week1", "cache", "kernels", "everything"])
 def test_a_variant_that_is_not_there_is_missing(variant: str, tmp_path: Path) -> None:
-    """A learner on Day 2 has no kernels, and is not told so by a stack trace."""
+    """A learner on Day 2 has no kernels, which must not give a stack trace."""
     (tmp_path / "basics.py").touch()
 
     with pytest.raises(MissingError):

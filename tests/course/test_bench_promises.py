@@ -1,4 +1,4 @@
-"""What the course has promised of its kernels, worked out from a run."""
+"""The performance targets of the kernels, computed from a run."""
 
 import math
 
@@ -58,7 +58,7 @@ ROWS = [
 
 
 def found(rows: list[Row] = ROWS) -> dict[str, Promise]:
-    """Return all promises, by what they are about."""
+    """Return all promises, by their descriptions."""
     attention_s = {(QWEN2_0_5B, 4096): 2 * cache_bytes(QWEN2_0_5B, 4096) / 25e9}
     accuracy = {QWEN2_0_5B: ACCURACY}
     memory = {QWEN2_0_5B: MEMORY}
@@ -85,7 +85,7 @@ def found(rows: list[Row] = ROWS) -> dict[str, Promise]:
 def test_a_promise_is_measured_against_its_bound(
     what: str, reached: float, holds: bool
 ) -> None:
-    """The peers are the fastest dtype of mlx_lm, and PyTorch in bfloat16 alone."""
+    """The peers are mlx_lm in its fastest dtype, and PyTorch only in bfloat16."""
     promise = found()[what]
 
     assert promise.reached == pytest.approx(reached)

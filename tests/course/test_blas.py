@@ -20,7 +20,7 @@ GRADE = "from tiny_llm_course.commands.test import command; command()"
 
 
 def run_python(code: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    """Start a Python where nothing says which BLAS is wanted, but `environment`."""
+    """Start a Python whose choice of BLAS depends only on `environment`."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(sys.path)}
@@ -33,13 +33,13 @@ def run_python(code: str, *arguments: str, **environment: str) -> subprocess.Pop
 
 @pytest.fixture(autouse=True)
 def threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the number of threads that a test sets to itself."""
+    """Restore the number of threads after a test."""
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.fixture
 def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The wheel of OpenBLAS alone in a folder, as installed a moment ago."""
+    """The wheel of OpenBLAS alone in a folder, as if just installed."""
     site = copy_for_mlx().parents[2]
     library = "scipy_openblas32/lib/libscipy_openblas.so"
     (tmp_path / library).parent.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_mlx_multiplies_with_the_copy_once_the_package_is_imported() -> None:
 @linux_only
 @pytest.mark.usefixtures("wheel")
 def test_nobody_else_multiplies_with_the_copy() -> None:
-    """PyTorch asks for `sgemm_`, and would take it wherever it is to be had."""
+    """PyTorch looks up `sgemm_`, and would use it from any loaded library."""
     code = """if True:
         import ctypes, tiny_llm_course, mlx.core
         print([hasattr(ctypes.CDLL(None), name) for name in ("cblas_sgemm", "sgemm_")])
@@ -110,7 +110,7 @@ def test_nobody_else_multiplies_with_the_copy() -> None:
 
 @linux_only
 def test_who_imports_no_mlx_loads_nothing() -> None:
-    """`pdm run hint` has no use for threads that wait for products."""
+    """`pdm run hint` needs no threads for matrix products."""
     code = "import tiny_llm_course; print(open('/proc/self/maps').read())"
 
     stdout, _ = run_python(code).communicate()
@@ -121,7 +121,7 @@ def test_who_imports_no_mlx_loads_nothing() -> None:
 
 @linux_only
 def test_the_copy_is_made_once_even_by_many(wheel: Path) -> None:
-    """Tests run in several processes, and all of them may be the first."""
+    """Tests run in several processes, each of which may be the first."""
     code = "from tiny_llm_course.blas import load_openblas; print(load_openblas())"
 
     firsts = [run_python(code) for _ in range(4)]
@@ -142,7 +142,7 @@ def test_the_copy_is_made_once_even_by_many(wheel: Path) -> None:
 def test_a_copy_that_cannot_be_made_is_said_and_leaves_nothing(
     wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk ends in the middle of a file."""
+    """A disk can become full in the middle of a file."""
     fails = tmp_path / "patchelf"
     fails.write_text(
         '#!/bin/sh\nfor last; do :; done; echo half > "$last"; echo full >&2; exit 1'
@@ -197,7 +197,7 @@ def test_one_core_is_left_to_others(
     threads: str | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """OMP_NUM_THREADS counts for OpenBLAS as well, where its own is not set."""
+    """OpenBLAS also obeys OMP_NUM_THREADS, if its own variable is not set."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "TINY_LLM_BLAS"):
         monkeypatch.delenv(name, raising=False)
@@ -212,7 +212,7 @@ def test_one_core_is_left_to_others(
 @linux_only
 @pytest.mark.timeout(240)
 def test_no_verdict_depends_on_the_library(tmp_path: Path) -> None:
-    """Task 1 is right, and of task 2 a product is missing."""
+    """Task 1 is right, and task 2 lacks a product."""
     solution = shutil.copytree(REFERENCE, tmp_path / "theirs")
     file = solution / "attention.py"
     code = file.read_text(encoding="utf-8")
@@ -230,6 +230,6 @@ def test_no_verdict_depends_on_the_library(tmp_path: Path) -> None:
 
 
 def verdicts(report: Path) -> list[tuple[Any, ...]]:
-    """Return what a report says of each task, but for how far off a number is."""
+    """Return the report on each task, without the size of the error."""
     tasks = json.loads(report.read_text(encoding="utf-8"))["tasks"]
     return [(one["status"], one["tests_passed"], one["mistakes"]) for one in tasks]

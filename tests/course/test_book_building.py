@@ -31,7 +31,7 @@ def write_book(book: Path, chapter: str, text: str = "# A chapter\n") -> Path:
 
 
 def warnings(book: Path, language: str = "en") -> str:
-    """Build a book, and return what Sphinx complains about."""
+    """Build a book, and return Sphinx's warnings."""
     ran = subprocess.run(
         [
             *(sys.executable, "-m", "sphinx", "-q", "--nitpicky", "-c", str(book)),
@@ -59,7 +59,7 @@ PLANTED = {
     "```{interactive} no-such\n:alt: Nothing.\n```": "expected a file no-such.js",
     ":::{mistakes} eaten-by-the-dog\nIt happens.\n:::": "no known mistake eaten-by",
 }
-"""Mistakes in a chapter, and what is said about each."""
+"""Mistakes in a chapter, and the warning about each."""
 
 WITH_TABLES = "week-1-day-4-rmsnorm-and-mlp"
 COLUMNS = ["changed", "to", "loss", "gap", "rate"]
@@ -70,7 +70,7 @@ class Spoilt:
     """A book in one language with planted mistakes, and a table that is right.
 
     Attributes:
-        said: What Sphinx complains about.
+        said: Sphinx's warnings.
         pages: The folder of its pages.
     """
 
@@ -130,7 +130,7 @@ def test_one_language_shows_no_switch(spoilt: Spoilt) -> None:
 
 
 def test_a_second_language_is_linked_and_has_to_be_complete(tmp_path: Path) -> None:
-    """As soon as zh/ is there, every page shows the way to its twin."""
+    """As soon as zh/ exists, every page links to its twin."""
     small_book = write_book(tmp_path / "book", "without-data")
     shutil.copytree(small_book / "en", small_book / "zh")
     (small_book / "en" / "preface.md").write_text("---\norphan: true\n---\n# P\n")
@@ -175,7 +175,7 @@ def test_a_number_that_is_not_there_is_an_error(name: str) -> None:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write chapter data that are a package of two files, and return its folder."""
+    """Write chapter data as a package of two files, and return its folder."""
     folder = tmp_path / "chapter_data" / "a_chapter"
     folder.mkdir(parents=True)
     start = "from .part import VALUE\n\ndef numbers():\n    return {'value': VALUE}\n"
@@ -192,7 +192,7 @@ def test_chapter_data_can_be_a_package(package: Path) -> None:
 
 
 def test_a_module_of_a_package_is_read_anew_when_it_has_changed(package: Path) -> None:
-    """Also by `pdm run book`, which builds for as long as somebody writes."""
+    """Also by `pdm run book`, which rebuilds after every change."""
     values_of("a-chapter", "numbers")
 
     changed = package / "part.py"
@@ -211,7 +211,7 @@ def test_a_folder_that_git_left_behind_is_no_package(package: Path) -> None:
 
 
 def test_the_book_shows_stubs_and_no_solutions() -> None:
-    """Whatever the learner has made of their files."""
+    """The learner's own changes are not shown."""
     assert 'todo("week 1, day 4, task 1")' in listing("layer_norm.RMSNorm")
     assert all("rsqrt(" not in text for name, text in pages().items() if "src" in name)
 

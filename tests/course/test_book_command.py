@@ -1,4 +1,4 @@
-"""`pdm run book`: what it says to those who misuse it, and what it serves."""
+"""`pdm run book`: its errors on misuse, and what it serves."""
 
 import http.server
 import os
@@ -37,7 +37,7 @@ def test_a_page_that_is_not_there_is_named_with_the_nearest(pdm_run: Run) -> Non
 
 
 def test_the_book_asks_for_every_package_of_its_group() -> None:
-    """A new one is not missed in an environment that is older than it."""
+    """So that an older environment without a new package gets an error."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     group = {re.split("[>=<]", one)[0] for one in project["dependency-groups"]["book"]}
     brought_by = metadata.packages_distributions()
@@ -49,7 +49,7 @@ def test_the_book_asks_for_every_package_of_its_group() -> None:
 
 
 class Silent(http.server.BaseHTTPRequestHandler):
-    """A server that is not the book, and has nothing."""
+    """A server that is not the book's, and has no pages."""
 
     def do_GET(self) -> None:
         self.send_error(404)
@@ -60,7 +60,7 @@ class Silent(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def other_server() -> Iterator[int]:
-    """Let something that is not the book answer on a port."""
+    """Run a server that is not the book's on a port."""
     with http.server.ThreadingHTTPServer((HOST, 0), Silent) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
@@ -81,7 +81,7 @@ def test_a_port_that_something_else_has_is_an_error(
 
 @pytest.fixture
 def small_book(checkout: Checkout) -> Checkout:
-    """Give the checkout a book of one page, and nothing to compute."""
+    """Give the checkout a book of one page, without chapter data."""
     without = shutil.ignore_patterns("build", "en", "katex", "chapter_data")
     shutil.copytree(BOOK, checkout.book, ignore=without)
     (checkout.book / "chapter_data").mkdir()
@@ -94,7 +94,7 @@ def small_book(checkout: Checkout) -> Checkout:
 
 @pytest.fixture
 def free_port() -> int:
-    """Return a port that nobody has."""
+    """Return a free port."""
     with socket.socket() as asking:
         asking.bind((HOST, 0))
         return asking.getsockname()[1]
@@ -126,7 +126,7 @@ def test_the_book_is_served_and_a_second_call_finds_it(
 
 
 def wait_for(url: str) -> bytes:
-    """Ask for a page until it is there."""
+    """Request a page until it is there."""
     for _ in range(300):
         try:
             with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310

@@ -1,4 +1,4 @@
-"""What the check of the book finds in sentences, and what it lets pass."""
+"""What the check of the book finds in sentences, and what it accepts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the check of the book runs again, and what it says when that comes out."""
+"""What the check of the book runs again, and its complaint if that fails."""
 
 from pathlib import Path
 
@@ -95,7 +95,7 @@ COMMAND = "expected `pdm run` and a command of the course, got "
 def test_what_cannot_be_run_is_a_complaint_like_others(
     solution: str, command: str, complaint: str, tmp_path: Path
 ) -> None:
-    """Not a stack trace, and the complaints about other chapters come out."""
+    """It is not a stack trace, and other chapters are still checked."""
     text = f"```{{transcript}}\n:solution: {solution}\n$ {command}\n...\n```\n"
 
     (found,) = complaints(text, tmp_path)

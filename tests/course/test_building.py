@@ -1,4 +1,4 @@
-"""Kernels are compiled when they have changed, and what is wrong is told in short."""
+"""Kernels are compiled when they have changed, and errors are shown in short."""
 
 import os
 import shutil
@@ -67,7 +67,7 @@ def solution(checkout: Path) -> Path:
 def _without_trial(
     monkeypatch: pytest.MonkeyPatch, checkout: Path, tmp_path: Path
 ) -> None:
-    """Load no module, for these are none of Python, and find none from before."""
+    """Skip loading the modules, which are not Python's, and use an empty cache."""
     monkeypatch.setattr(building, "TRIAL", "")
     monkeypatch.setattr(compiled_cache, "CACHE", tmp_path / "modules")
     monkeypatch.setenv("TINY_LLM_HOME", str(checkout))
@@ -106,7 +106,7 @@ def test_a_module_is_compiled_once_and_again_after_a_change(
 def test_a_change_is_seen_wherever_it_is(
     checkout: Path, solution: Path, folder: str
 ) -> None:
-    """Both in what is the solution's and in what it shares with others."""
+    """In the solution's own files, and in the shared ones."""
     build(solution)
     (checkout / "src" / folder / "kernels").mkdir(exist_ok=True)
     (checkout / "src" / folder / "kernels" / "new.h").write_text("int changed();\n")
@@ -118,7 +118,7 @@ def test_a_change_is_seen_wherever_it_is(
 def test_what_is_shared_is_not_taken_from_a_solution(
     checkout: Path, solution: Path
 ) -> None:
-    """One that was written when all files were the learner's is still compiled."""
+    """An older solution that has its own copies of shared files still compiles."""
     src = checkout / "src"
     (src / "extensions_shared" / "kernels").mkdir()
     (src / "extensions_shared" / "kernels" / "given.h").write_text("int given();\n")

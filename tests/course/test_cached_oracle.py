@@ -1,4 +1,4 @@
-"""What the oracle has answered is found again, and never for another question."""
+"""Answers of the oracle are cached, and never returned for another question."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ X = normal(2, 3)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Keep answers in an empty folder."""
+    """Use an empty folder as cache."""
     monkeypatch.setattr(cached, "CACHE", tmp_path / "truths")
     cached._folder.cache_clear()
     yield tmp_path / "truths"
@@ -109,7 +109,7 @@ def test_a_module_that_the_oracle_lacks_is_an_error() -> None:
 
 
 def test_what_has_been_answered_needs_no_pytorch(tmp_path: Path) -> None:
-    """The first process asks PyTorch, the second does without."""
+    """The first process imports PyTorch, the second does not."""
     code = (
         "import sys, mlx.core as mx, pathlib; from tiny_llm_course.oracle import kept; "
         f"cached.CACHE = pathlib.Path({str(tmp_path)!r}); "

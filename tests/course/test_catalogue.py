@@ -55,7 +55,7 @@ def test_course_knows_wrong_and_right_ways_of_every_task(task: Task) -> None:
 def test_all_that_is_public_in_a_module_of_known_solutions_belongs_to_a_task(
     known: Callable[[Address], tuple[Specimen, ...]], files: str
 ) -> None:
-    """Whoever forgets to mark one would believe that it is run."""
+    """One that is not marked would silently never be run."""
     name = f"tiny_llm_course.{known.__name__}.{files}"
     if not importlib.util.find_spec(name):
         pytest.skip("all of this day are records")

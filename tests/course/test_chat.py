@@ -1,4 +1,4 @@
-"""`pdm run chat`: turns that remember each other, in a pipe and at a terminal."""
+"""`pdm run chat`: a conversation, in a pipe and at a terminal."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ from tiny_llm_course.inference.conversation import Conversation
 from tiny_llm_course.inference.engine import Engine, Settings, start
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-# What a shell starts in the background ignores Ctrl-C, and so does all it starts.
+# A background job of a shell ignores Ctrl-C, and so do its child processes.
 HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 IN_PYTHON = (
     f"{HEARS_CTRL_C}; from tiny_llm_course.commands.chat import command; command()"
@@ -172,7 +172,7 @@ def test_an_error_in_the_solution_ends_the_chat(
 class Terminal:
     """A pseudo-terminal with the command running in it."""
 
-    # A session of its own and a terminal that is opened there: so Ctrl-C arrives.
+    # With a session of its own and its controlling terminal, Ctrl-C arrives.
     START = "import os; os.close(os.open(os.ttyname(0), os.O_RDWR)); "
 
     def __init__(self, *arguments: object) -> None:
@@ -189,13 +189,14 @@ class Terminal:
     def type(self, keys: str) -> None:
         """Press keys as a person would: a moment after the prompt appears.
 
-        A Ctrl-C between the prompt and the wait for input counts from the next key.
+        A Ctrl-C between the prompt and the wait for input would take effect at the next
+        key.
         """
         time.sleep(0.2)
         os.write(self.fd, keys.encode())
 
     def read_until(self, end: str) -> str:
-        """Return what is shown, up to `end`."""
+        """Return the output up to `end`."""
         shown = ""
         while not shown.endswith(end):
             shown += os.read(self.fd, 1).decode()

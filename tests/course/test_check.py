@@ -79,7 +79,7 @@ def test_the_first_step_that_fails_shows_all_it_printed_and_ends_the_run(
 
 
 def test_both_sides_of_the_promise_are_checked() -> None:
-    """Tests that accept the reference prove little unless they reject the starter."""
+    """Accepting the reference proves little unless the starter is rejected."""
     claims = {step.claim for step in steps()}
 
     assert {"the tests tell right from wrong", "the starter passes nothing"} <= claims
@@ -118,7 +118,7 @@ def test_a_step_runs_again_when_what_it_reads_has_changed_and_not_before(
 def test_a_module_that_was_compiled_long_ago_is_read_all_the_same(
     root: Path, num_runs: Callable[..., int]
 ) -> None:
-    """Python then opens what it has compiled, and not the source."""
+    """Python then opens the bytecode and not the source."""
     num_runs(READING["a module"], anew=True)
     num_runs(READING["a module"], anew=True)
 
@@ -149,7 +149,7 @@ def test_what_nobody_sees_the_reading_of_depends_on_everything(
 def test_a_compiled_kernel_stands_for_its_sources(
     root: Path, num_runs: Callable[..., int], sources: str
 ) -> None:
-    """The module itself is no source: it is compiled anew where it is missing."""
+    """The module itself is not a source, since it is compiled if it is missing."""
     kernel = root / "src" / sources / "kernels" / "norm.h"
     kernel.parent.mkdir(parents=True)
     kernel.write_text("")
@@ -189,7 +189,7 @@ def test_all_runs_everything_again(num_runs: Callable[..., int]) -> None:
 
 
 def test_a_step_runs_again_when_what_it_makes_is_gone(root: Path) -> None:
-    """What it has written and read again is no reason to run again."""
+    """Changes to files that the step itself writes do not make it run again."""
     made = root / "book" / "build" / "site"
     page = str(made / "page.html")
     made.mkdir(parents=True)

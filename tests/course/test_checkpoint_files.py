@@ -1,4 +1,4 @@
-"""Whatever the files of a checkpoint hold, the answer is a model or one plain line."""
+"""Any content of a checkpoint's files gives a model or an error of one line."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def folder(tiny_checkpoint: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("file", JSON_FILES)
 @pytest.mark.parametrize("unit", ["[", '{"a":'])
 def test_json_nested_without_end_is_refused(folder: Path, file: str, unit: str) -> None:
-    """Python's reader gives up in an error of its own."""
+    """Python's reader would raise a RecursionError."""
     (folder / file).write_text(unit * 200_000)
 
     with pytest.raises(CheckpointError, match=r"deep|depth"):
@@ -124,7 +124,7 @@ def test_a_pipe_is_not_waited_for(folder: Path, file: str) -> None:
 
 @pytest.mark.parametrize("file", JSON_FILES)
 def test_a_file_larger_than_the_memory_is_not_read(folder: Path, file: str) -> None:
-    """It takes no room on the disk where nothing was written to it."""
+    """The file is sparse, so it takes no space on the disk."""
     with (folder / file).open("wb") as opened:
         opened.truncate(10**11)
 
@@ -287,7 +287,7 @@ def test_a_template_apart_renders_what_transformers_does(
 
 @pytest.fixture(scope="module")
 def shared(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a checkpoint that the examples of a property share, each restoring it."""
+    """Return a checkpoint that the examples of a property share. Each restores it."""
     folder = tmp_path_factory.mktemp("shared") / "copy"
     shutil.copytree(tiny_checkpoint, folder)
     load(str(folder))
@@ -311,7 +311,7 @@ def assert_answered(folder: Path, file: str, content: bytes) -> None:
 
 
 def replaced(content: Json, at: int, value: Json) -> Json:
-    """Return JSON with one of its values replaced: the one met after `at` others."""
+    """Return JSON with one of its values replaced, the one at index `at`."""
     places: list[tuple[Json, Any]] = []
     waiting = [content]
     while waiting:

@@ -1,4 +1,4 @@
-"""A checkpoint loads with its numbers right, or says in one line what is wrong."""
+"""A checkpoint loads with the right numbers, or gives an error of one line."""
 
 import json
 import shutil
@@ -68,7 +68,7 @@ def logits(folder: Path) -> mx.array:
 def test_weights_are_float32_where_mlx_computes_on_the_cpu(
     tiny_checkpoint: Path,
 ) -> None:
-    """MLX emulates bfloat16 there; a GPU computes with what is stored."""
+    """MLX emulates bfloat16 there; a GPU computes in the stored dtype."""
     weight = load(str(tiny_checkpoint)).model.model.norm.weight
 
     on_cpu = mx.default_device() == mx.cpu
@@ -79,7 +79,7 @@ def test_weights_are_float32_where_mlx_computes_on_the_cpu(
 def test_a_solution_computes_with_quantised_weights(
     tiny_checkpoint: Path, solution: Path, tmp_path: Path, bits: int
 ) -> None:
-    """The tool that converts is mlx_lm's own, and so is the truth on the logits."""
+    """Both the conversion and the expected logits are mlx_lm's."""
     from mlx_lm import convert
 
     path = str(tmp_path / "converted")
@@ -109,7 +109,7 @@ def test_weights_in_several_files_load(folder: Path) -> None:
 def test_the_base_of_the_rotations_is_found_where_transformers_5_writes_it(
     folder: Path,
 ) -> None:
-    """mlx_lm goes on with its default, a million, and says nothing."""
+    """mlx_lm would silently use its default, a million."""
     expected = logits(folder)
     rotations = {"rope_theta": 10000.0, "rope_type": "default"}
     edit("config.json", rope_theta=None, rope_parameters=rotations)(folder)

@@ -36,7 +36,7 @@ def marker(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def folder(tiny_checkpoint: Path, tmp_path: Path, marker: Path) -> Path:
-    """Return a copy of the tiny checkpoint that holds a module and a pickle, too."""
+    """Return a copy of the tiny checkpoint that also holds a module and a pickle."""
     copy = Path(shutil.copytree(tiny_checkpoint, tmp_path / "copy"))
     code = f"from pathlib import Path\nPath({str(marker)!r}).touch()\n"
     (copy / "trap.py").write_text(code)
@@ -84,7 +84,7 @@ def test_a_request_to_run_code_is_refused(
 def test_only_what_qwen2_needs_can_be_chosen_by_name(
     folder: Path, key: str, value: str
 ) -> None:
-    """The libraries would look the name up among everything they have."""
+    """The libraries would look the name up among all their classes."""
     ask(folder, "tokenizer_config.json", **{key: value})
 
     with pytest.raises(CheckpointError, match=f"{key} .* got {value!r}"):
@@ -121,7 +121,7 @@ def test_a_pickle_in_the_name_of_safetensors_is_refused(
 
 
 def escape(marker: Path) -> str:
-    """Return a chat template that writes a file where it is not kept in."""
+    """Return a chat template that writes a file unless it is sandboxed."""
     return f"{{{{ cycler.__init__.__globals__['os'].mknod({str(marker)!r}) }}}}"
 
 
@@ -165,7 +165,7 @@ def test_the_traps_work(
     folder: Path, marker: Path, run: Callable[[Path, Path], None]
 ) -> None:
     """A trap that could not run would prove nothing above."""
-    # The trap runs first; that there is no model in it comes out afterwards.
+    # The trap runs first; the error that there is no model comes after it.
     with contextlib.suppress(AttributeError):
         run(folder, marker)
 

@@ -16,7 +16,7 @@ from tiny_llm_course.oracle import attention, basics, layer_norm
 
 
 def truth(*values: float, scale: float | None = None) -> Truth:
-    """Return a truth that is judged on itself, or on `scale`."""
+    """Return a truth with itself or `scale` as error scale."""
     value = np.array(values)
     return Truth(value, np.abs(value) if scale is None else np.full_like(value, scale))
 
@@ -97,7 +97,7 @@ def test_infinity_and_nan_are_right_only_where_they_are_expected(
 
 @each_dtype
 def test_a_scale_of_0_asks_for_the_number_itself(dtype: mx.Dtype) -> None:
-    """What is looked up or copied is not computed."""
+    """A value that is looked up or copied is not rounded."""
     exact = truth(1.0, 0.0, scale=0.0)
 
     assert is_close(mx.array([1.0, 0.0]).astype(dtype), exact)
@@ -195,7 +195,7 @@ def test_a_norm_is_right_with_its_gain_before_and_after_rounding(
 
 @each_seed
 def test_a_norm_is_right_with_its_squares_added_one_by_one(seed: int) -> None:
-    """As MLX adds them on a CPU, at the width of the MLP of Qwen2-0.5B."""
+    """MLX on a CPU adds them that way; the width is that of Qwen2-0.5B's MLP."""
     x = normal(4, 4864, name=str(seed))
 
     total = mx.array(np.cumsum(np.array(x) ** 2, axis=-1)[:, -1:])

@@ -1,4 +1,4 @@
-"""Mistakes that are put together from a place and a kind."""
+"""Mistakes that are composed of a place and a kind of change."""
 
 import ast
 from typing import Any
@@ -125,14 +125,14 @@ def test_what_is_done_beside_makes_a_sentence(symbol: str, says: str) -> None:
 
 
 def test_what_is_wrong_at_several_places_alike_is_one_mistake() -> None:
-    """Somebody who forgets one transpose forgets them all."""
+    """A learner who forgets one transpose forgets them all."""
     says = "`wq` is not transposed.\n`wk` is not transposed.\n`wv` is not transposed."
 
     assert any(one.says.startswith(says) for one in composed(LINEAR))
 
 
 def test_the_reference_comes_before_other_ways_and_the_usual_first() -> None:
-    """Time is short, and other ways have hundreds of places."""
+    """Time is limited, and other solutions have hundreds of places."""
     order = [(not one.is_ours, one.rank) for one in composed(LINEAR)]
 
     assert order[0] == (False, 0)
@@ -140,7 +140,7 @@ def test_the_reference_comes_before_other_ways_and_the_usual_first() -> None:
 
 
 def test_a_mistake_lies_in_a_name_itself_and_not_in_what_it_calls() -> None:
-    """What a task before asks for has tests of its own."""
+    """The code of an earlier task has tests of its own."""
     heads = text_of("attention.SimpleMultiHeadAttention")
     assert heads is not None
 
@@ -240,7 +240,7 @@ WORKS = [
 
 
 def test_a_change_of_another_right_way_is_named() -> None:
-    """The reference has no `max` that somebody may take for `min`."""
+    """The reference has no `max` that could be confused with `min`."""
 
     def roofline(
         flops: float, num_bytes: float, flops_per_s: float, bytes_per_s: float
@@ -260,7 +260,7 @@ def test_a_change_of_another_right_way_is_named() -> None:
 
 
 def test_two_mistakes_of_plain_numbers_are_named() -> None:
-    """Not only arrays are told apart."""
+    """The mistakes need not concern arrays."""
 
     def roofline(
         flops: float, num_bytes: float, flops_per_s: float, bytes_per_s: float
@@ -298,7 +298,7 @@ def test_an_array_where_a_number_belongs_is_no_error_of_ours() -> None:
 
 
 def test_what_is_wrong_is_compared_as_precisely_as_it_is_large() -> None:
-    """The truth is small, and what comes out instead is a thousand times as large."""
+    """The truth is small, and the wrong output a thousand times as large."""
     truth = Truth(np.ones(2), np.ones(2))
     got, other = mx.array([1234.0, 1.0]), mx.array([1234.0002, 1.0])
 
@@ -318,7 +318,7 @@ def _activated(dtype: mx.Dtype) -> Trial:
 
 
 def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
-    """By its numbers alone, what is left in float32 is right."""
+    """Apart from the dtype, a result left in float32 is right."""
 
     def silu(x: mx.array) -> mx.array:
         x = x.astype(mx.float32)
@@ -337,7 +337,7 @@ def test_two_mistakes_of_which_one_is_the_dtype_are_named() -> None:
 
 
 def test_what_calls_a_wrong_name_has_no_say() -> None:
-    """The MLP is wrong because `silu` is, but the reference's own would be right."""
+    """The MLP is wrong only because `silu` is: with the reference's it is right."""
 
     def fails(grade: Grader) -> None:
         grade.assert_equal(Call("basics.silu", (mx.zeros(1),)), 1)
@@ -353,7 +353,7 @@ def test_what_calls_a_wrong_name_has_no_say() -> None:
 
 
 def test_errors_that_are_alike_in_kind_only_name_nothing() -> None:
-    """Among a thousand changes, some raise whatever a solution raises."""
+    """Among a thousand changes, some raise the same kind of error by chance."""
 
     def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.array:
         del x, w, bias

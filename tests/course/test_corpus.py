@@ -69,7 +69,7 @@ def test_every_document_survives_the_tokenizer(
     "text", ["naïve café", "森の狐", "🦊🌲", "\x00\t\r\n", "½ ≠ ⅓"]
 )
 def test_any_text_survives_the_tokenizer(text: str, tokenizer: Tokenizer) -> None:
-    """The corpus is English; what people type is not."""
+    """The corpus is English; prompts may not be."""
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
@@ -94,7 +94,7 @@ def test_held_out_stories_are_about_held_out_pairs() -> None:
 
 
 def test_each_animal_is_in_training_somewhere() -> None:
-    """Held out are pairs, not animals: the model has seen both halves of each."""
+    """Pairs are held out, not animals: the model has seen both halves of each."""
     assert {animal for animal, _ in pairs(held_out=False)} == set(animals())
 
 
@@ -137,7 +137,7 @@ def test_a_story_is_about_the_animal_and_place_of_its_cast() -> None:
 
 
 def test_no_slot_or_choice_is_left_unfilled(texts: list[str]) -> None:
-    """Braces and bars would be left by a slip in a template."""
+    """A mistake in a template would leave braces and bars."""
     plain_texts = [text.replace("<|", "").replace("|>", "") for text in texts]
 
     assert not [text for text in plain_texts if set("{}|") & set(text)]

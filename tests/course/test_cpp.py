@@ -1,4 +1,4 @@
-"""Functions in C++ are found, emptied and put back, and all else stays as it is."""
+"""C++ functions are found, emptied and put back; everything else stays unchanged."""
 
 import re
 
@@ -93,7 +93,7 @@ OWN = STUB.replace(
     'n) {\n  todo("week 2, day 4, task 1");\n}\n\n/// A g',
     "n) {\n  return own(n);  // mine\n}\n\n/// A g",
 ).replace("struct Pair", "inline int own(int n) { return n; }\n\nstruct Pair")
-"""The file of a learner who has written one of the two, with a helper."""
+"""The file of a learner who has written one of two functions, with a helper."""
 
 
 def put(text: str, donor: str, name: str) -> str:

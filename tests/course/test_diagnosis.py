@@ -1,4 +1,4 @@
-"""Which mistake is named for what a solution does."""
+"""Which mistake is named for the behaviour of a solution."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ TASK = Address(1, 4, 2)
 
 
 class Activations:
-    """A solution that knows nothing but functions of one array."""
+    """A solution with functions of one array only."""
 
     def __init__(self, **functions: Callable[[mx.array], mx.array]) -> None:
         self._functions = functions
@@ -75,7 +75,7 @@ def _silu_plus_by_dtype(**offsets: float) -> Specimen:
 
 
 def test_mistake_that_fails_where_a_solution_is_right_comes_second() -> None:
-    """Although it fails the first test just as the solution does."""
+    """It fails the first test in the same way as the solution."""
     solution = _silu_plus_by_dtype(float32=1, float16=3)
     float32, float16, bfloat16 = _trials("basics.silu")
     trials = [float32, *_trials("basics.silu")[:1], float16, bfloat16]
@@ -88,7 +88,7 @@ def test_mistake_that_fails_where_a_solution_is_right_comes_second() -> None:
 
 
 def test_what_is_not_the_same_twice_has_no_name_but_that() -> None:
-    """Nor is it called wrong in half precision only, as it may look."""
+    """It is not reported as wrong in half precision only either."""
     count = itertools.count(1)
 
     def racing(x: mx.array) -> mx.array:
@@ -108,7 +108,7 @@ def test_a_kernel_that_is_wrong_each_time_keeps_its_name() -> None:
 
 
 def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:
-    """Around a known mistake stands the reference: there, the SiLU is right."""
+    """A known mistake is surrounded by the reference, whose SiLU is right."""
     one = Specimen(TASK, "basics.gelu", _plus(1))
     trials = [*_trials("basics.gelu")[:1], *_trials("basics.silu")]
     outcomes = _outcomes(Activations(gelu=_plus(1), silu=_plus(1)), trials)
@@ -117,7 +117,7 @@ def test_mistake_is_named_though_it_spoils_more_than_itself() -> None:
 
 
 def test_mistake_is_named_though_python_complains_by_another_name() -> None:
-    """Of what was called and of its argument, and both have other names there."""
+    """The message names the function and the argument, which have other names there."""
 
     def call_by_name(grade: Grader) -> None:
         grade.run(Call("basics.silu", (), {"x": mx.zeros(1)}))

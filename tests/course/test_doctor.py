@@ -1,4 +1,4 @@
-"""What `pdm run doctor` says of a machine, and of one that lacks something."""
+"""What `pdm run doctor` reports of a machine, complete or not."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="macOS has Accel
 
 @dataclass(frozen=True)
 class Visit:
-    """What a person sees of a run of the doctor."""
+    """The output and exit code of a run of the doctor."""
 
     exit_code: int
     stdout: str
@@ -63,7 +63,7 @@ class Doctor:
 
 @pytest.fixture
 def doctor(tmp_path: Path) -> Doctor:
-    """A machine like this one, with a PyTorch that takes no seconds to import."""
+    """A machine like this one, with a fake PyTorch that is imported at once."""
     doctor = Doctor(tmp_path)
     doctor.replace("torch.version", "cuda = None")
     doctor.replace("torch.backends.mps", "def is_built(): return False")
@@ -103,7 +103,7 @@ def test_pytorch_is_named_with_its_build(doctor: Doctor) -> None:
 def test_mlx_that_does_not_load_is_a_line_and_a_cure(
     doctor: Doctor, error: str, cure: str
 ) -> None:
-    """These are what MLX says of a machine without a GPU, and without a backend."""
+    """These are MLX's errors on a machine without a GPU, and without a backend."""
     doctor.replace("mlx.core", f"raise ImportError({error!r})")
 
     visit = doctor.visit()

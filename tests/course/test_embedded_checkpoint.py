@@ -1,4 +1,4 @@
-"""The model that comes along: a real Qwen2 checkpoint, and worth showing."""
+"""The embedded model: a real Qwen2 checkpoint that writes sensible text."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ def talker() -> Talker:
 
 @pytest.fixture(scope="module")
 def in_mlx() -> tuple[Any, TokenizerWrapper]:
-    """Load the checkpoint the way `mlx_lm` does, with float32 weights."""
+    """Load the checkpoint as `mlx_lm` does, with float32 weights."""
     model, tokenizer = mlx_lm.load(str(EMBEDDED))
     model.update(tree_map(lambda x: x.astype(mx.float32), model.parameters()))
     return model, tokenizer
@@ -72,7 +72,7 @@ def test_it_has_what_the_course_teaches(config: dict[str, Any]) -> None:
 
 
 def test_its_biases_are_not_zero() -> None:
-    """An engine that forgets one has to be found out."""
+    """So that an engine that forgets one gives wrong results."""
     weights = mx.load(str(EMBEDDED / "model.safetensors"))
 
     biases = {name: w for name, w in weights.items() if name.endswith("bias")}

@@ -1,4 +1,4 @@
-"""What is told of a test that took the interpreter with it."""
+"""The report on a test that crashed the interpreter."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ IN_THEIRS = '  File "{folder}/sampler.py", line 2 in sample\n'
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
-    """Return what a process has left that was ended in a call."""
+    """Return the trace files of a process that was ended during a call."""
     found = Trace(tmp_path / "results.jsonl")
     Underway(found.note).begin(Call("sampler.make_sampler", (mx.zeros(5),), build=(0,)))
     (tmp_path / "results.stack").write_text(IN_MLX)
@@ -33,7 +33,7 @@ def told(trace: Trace, folder: Path, how: str) -> list[str]:
 def test_a_crash_below_python_says_what_it_is_as_a_rule(
     trace: Trace, tmp_path: Path
 ) -> None:
-    """MLX is lazy: the line that has made the mistake is over by then."""
+    """MLX is lazy: the line with the mistake has been left by then."""
     assert told(trace, tmp_path, "SIGSEGV") == [
         "make_sampler(0)(float32[5])",
         "  ended the Python interpreter (SIGSEGV)",

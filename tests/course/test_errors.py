@@ -1,4 +1,4 @@
-"""What is known of an error that a solution raises."""
+"""What a report says about an error that a solution raises."""
 
 from collections.abc import Callable
 
@@ -123,7 +123,7 @@ def test_a_check_that_refuses_too_much_is_named() -> None:
 
 
 def test_none_that_is_compared_in_every_test_is_named() -> None:
-    """With nothing that passes, the text of Python alone tells no reason."""
+    """If no test passes, Python's message alone does not tell the reason."""
 
     def known(temp: float, top_p: float | None, top_k: int | None) -> Sampler:
         is_on = 0 < top_p < 1  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The grader accepts what is right, and says in a few lines what is wrong."""
+"""The grader accepts right results, and explains wrong ones in a few lines."""
 
 import shutil
 import warnings
@@ -87,7 +87,7 @@ def test_an_answer_of_another_kind_is_wrong(
 
 
 def test_a_text_that_is_not_returned_is_told(with_files: Callable[..., Grader]) -> None:
-    """A loop that prints, and forgets the rest."""
+    """A loop may print the text and forget to return it."""
     code = "def simple_generate(prompt):\n    print(prompt)"
     call = Call("generate.simple_generate", ("Once",))
 
@@ -143,7 +143,7 @@ def test_two_numbers_are_written_so_that_they_differ(
 
 @pytest.mark.parametrize("change", ["x += 1", "x[0] = 0", "x[:] = x * 2"])
 def test_an_argument_that_is_changed_is_told(with_silu: Write, change: str) -> None:
-    """`x += 1` changes the array of the caller, as it does in numpy."""
+    """`x += 1` changes the caller's array, as in NumPy."""
     with pytest.raises(WrongError) as verdict:
         assert_silu(with_silu(f"y = x * mx.sigmoid(x)\n    {change}\n    return y"))
 
@@ -170,7 +170,7 @@ class RMSNorm:
 
 @pytest.mark.parametrize("body", [RIGHT, "x = x + 0\n    x += 1\n    return x"])
 def test_a_copy_may_be_changed(with_silu: Write, body: str) -> None:
-    """And NaN, which does not equal itself, is no change."""
+    """NaN, which does not equal itself, does not count as a change."""
     x = mx.array([1.0, mx.nan, -mx.inf])
 
     assert with_silu(body).run(Call("basics.silu", (x,))).shape == (3,)
@@ -228,7 +228,7 @@ def test_a_file_that_cannot_be_imported_is_told(with_silu: Write) -> None:
     ],
 )
 def test_a_stub_is_not_started(with_silu: Write, body: str) -> None:
-    """Ours, what Python has for the purpose, and a body that does nothing."""
+    """A stub is ours, Python's own NotImplementedError, or an empty body."""
     with pytest.raises(NotStartedError) as verdict:
         assert_silu(with_silu(body))
 
@@ -248,7 +248,7 @@ def test_what_is_missing_is_not_started(with_files: Callable[..., Grader]) -> No
     "body", [f"import warnings; warnings.warn('hm'); {RIGHT}", f"'\\d'; {RIGHT}"]
 )
 def test_a_warning_is_no_mistake(with_silu: Write, body: str) -> None:
-    r"""Such as that of Python about a formula with \d in a docstring."""
+    r"""Python warns of a formula with \d in a docstring, for example."""
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("error")
         assert_silu(with_silu(body))
@@ -420,7 +420,7 @@ def test_a_layer_that_is_called_twice_is_written_line_by_line() -> None:
 
 
 def test_where_a_line_ends_tells_no_complaint_from_another(with_silu: Write) -> None:
-    """Some print a line end before the second copy of a text, and some do not."""
+    """Some solutions print a line break before the second copy of a text."""
     grader, call = with_silu(RIGHT), Call("basics.silu", (mx.zeros(1),))
     evidence = []
     for printed in ("a text\na text", "a text a text"):

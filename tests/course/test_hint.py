@@ -21,7 +21,7 @@ HINTS = ["Think of lengths.", "Take a mean\nof squares.", "x / sqrt(mean + {eps}
 
 @pytest.fixture
 def own_hints(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all tasks have hints that this file knows."""
+    """Replace the hints of all tasks by known ones."""
     days = {f"task_{number}": HINTS for number in range(1, 9)}
     real = catalogue._file
 
@@ -53,7 +53,7 @@ def test_a_hint_says_what_it_is_about_and_how_to_go_on(pdm_run: Run) -> None:
 
 @pytest.mark.usefixtures("own_hints")
 def test_the_last_hint_leads_to_the_solution(pdm_run: Run) -> None:
-    """Braces in a hint are code, not names to fill in."""
+    """Braces in a hint are code, not placeholders."""
     assert pdm_run(f"{RMS_NORM} --level 3").stdout.endswith(
         "\n"
         "x / sqrt(mean + {eps})\n"

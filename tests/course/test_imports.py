@@ -1,4 +1,4 @@
-"""Which files of the course stand behind a file."""
+"""Which files of the course a file imports."""
 
 from pathlib import Path
 

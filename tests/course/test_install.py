@@ -1,4 +1,4 @@
-"""What is installed, from where, and that the lock files say nothing else."""
+"""What is installed, from where, and what the lock files pin."""
 
 import importlib
 import tomllib
@@ -76,14 +76,14 @@ def test_a_lock_file_names_no_index_and_no_place_on_a_machine(lock: str) -> None
 
 
 def test_each_lock_holds_one_backend_of_mlx() -> None:
-    """Both bring a libmlx.so to the same place; the later one would win."""
+    """Both install a libmlx.so in the same place; the later one would win."""
     found = [names(lock) & {"mlx-cpu", "mlx-cuda-13"} for lock in LOCKS]
 
     assert found == [{"mlx-cpu"}, {"mlx-cuda-13"}, {"mlx-cpu"}]
 
 
 def test_only_who_asks_for_llama_cpp_compiles_it() -> None:
-    """PyPI has its source alone, which takes ten minutes."""
+    """PyPI has only its source, which takes ten minutes to compile."""
     assert ["llama-cpp-python" in names(lock) for lock in LOCKS] == [False, False, True]
 
 
@@ -139,7 +139,7 @@ def test_the_script_installs_the_pytorch_that_the_project_asks_for() -> None:
 
 
 class FakePip:
-    """Knows some places, and remembers what it was asked for."""
+    """A fake pip that knows some indexes and records its calls."""
 
     def __init__(self, *known: tuple[str, ...]) -> None:
         self.known = known

@@ -1,4 +1,4 @@
-"""What is missing in a file of a solution is told when it is used, and not before."""
+"""What is missing in a file of a solution is reported only when it is used."""
 
 import textwrap
 from pathlib import Path
@@ -34,7 +34,7 @@ def loaded(folder: Path, **files: str) -> Solution:
 def test_a_missing_module_is_told_where_it_is_used(
     tmp_path: Path, line: str, missing: str
 ) -> None:
-    """All else in the file works."""
+    """Everything else in the file works."""
     basics = f"""
         import math
         {line}
@@ -114,7 +114,7 @@ def test_a_name_of_a_task_that_is_missing_is_not_started(
 
 
 def test_a_name_that_the_course_gives_is_told_as_such(tmp_path: Path) -> None:
-    """In an older form of the course the file had no `dequantize_linear`."""
+    """In an older version of the course the file had no `dequantize_linear`."""
     embedding = "from .quantize import dequantize_linear as d\ndef Embedding(): d()"
     solution = loaded(tmp_path / "theirs", embedding=embedding, quantize="")
 
@@ -180,7 +180,7 @@ def test_what_does_nothing_is_not_started(
 
 
 def test_a_method_that_does_nothing_is_not_started(tmp_path: Path) -> None:
-    """But one that ours has not may do so."""
+    """But a method that ours does not have may be empty."""
     layer_norm = """
         class RMSNorm:
             def __init__(self, dim):
@@ -212,7 +212,7 @@ def test_a_method_that_does_nothing_is_not_started(tmp_path: Path) -> None:
 def test_what_is_short_may_be_an_attempt(
     tmp_path: Path, text: str, returned: str
 ) -> None:
-    """A stub would raise that the task is not started."""
+    """A short body is an attempt; a stub would raise that the task is not started."""
     attempt = loaded(tmp_path / "theirs", layer_norm=text).get("layer_norm.RMSNorm")
 
     assert type(attempt()).__name__ == returned
@@ -231,7 +231,7 @@ def test_lines_are_counted_as_they_are_written(tmp_path: Path) -> None:
 
 
 def test_the_reference_is_imported_as_it_is() -> None:
-    """Its annotations are checked by an importer of their own."""
+    """Its annotations are checked by a separate import hook."""
     assert load_solution("ref").failed_imports == []
     assert REFERENCE.name == "tiny_llm_ref"
 

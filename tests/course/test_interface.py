@@ -1,4 +1,4 @@
-"""A public name that takes other arguments is told so; one that renames them is not."""
+"""A public name with other parameters is reported; one with renamed ones is not."""
 
 import importlib
 import inspect
@@ -36,7 +36,7 @@ INIT = (
 
 
 def told(folder: Path, code: str, call: Call) -> str:
-    """Return what is said of a call of a file with some code."""
+    """Return the message about a call, for a solution with some code."""
     folder = folder / "theirs"
     folder.mkdir()
     file = call.symbol.partition(".")[0]
@@ -149,14 +149,14 @@ def test_a_function_is_told_by_its_names(tmp_path: Path, code: str, said: str) -
 
 KNOWN_TO_DIFFER = {
     "parts_in_the_order_of_quantize",
-    # Without defaults, which the tests of their task pass.
+    # These have no defaults, but the tests of their task pass them.
     *("halves_though_traditional", "neighbours_joined_as_halves"),
 }
 
 
 @pytest.mark.parametrize("task", list(tasks()), ids=lambda task: str(task.address))
 def test_known_mistakes_keep_their_names(task: Task) -> None:
-    """A mistake takes what ours takes, unless that is the mistake."""
+    """A mistake has our parameters, unless they are the mistake."""
     differing = [
         one.name
         for one in misconceptions(task.address)
@@ -167,7 +167,7 @@ def test_known_mistakes_keep_their_names(task: Task) -> None:
 
 
 def required(one: Specimen) -> Call:
-    """Return a call of a public name with all that ours has to be given."""
+    """Return a call of a public name with all required arguments of ours."""
     file, name = one.symbol.split(".")
     ours = getattr(importlib.import_module(f"tiny_llm_ref.{file}"), name)
     if not inspect.isclass(ours):
@@ -177,7 +177,7 @@ def required(one: Specimen) -> Call:
 
 
 def counted(function: Callable[..., Any]) -> tuple[int, ...]:
-    """Return a number for each argument that has to be given."""
+    """Return a number for each required argument."""
     parameters = inspect.signature(function).parameters.values()
     needed = [one for one in parameters if one.default is inspect.Parameter.empty]
     return tuple(range(len(needed)))

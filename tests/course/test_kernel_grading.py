@@ -1,4 +1,4 @@
-"""A kernel in C++ may be a stub, crash, hang, or not compile: it is told."""
+"""A C++ kernel may be a stub, crash, hang, or not compile: each is reported."""
 
 import math
 import os
@@ -40,7 +40,7 @@ TASK = Task(
     Address(2, 3, 3), "A kernel", "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",)
 )
 DAY = Day(2, 3, "Kernels", "a-chapter", (TASK,))
-"""Stands in for a day with kernels, at an address that there is."""
+"""A fake day with kernels, at an existing address."""
 
 TESTS = """
 import mlx.core as mx
@@ -76,7 +76,7 @@ WRONG_IN_MANY_WAYS = """
   if (x[0] == 10) y[w.num_rows] = x[w.num_columns] * 2;
   if (x[0] == 11) y[w.num_rows] = x[w.num_columns];
 """
-"""It writes where it is told to by the first number, and never handles no rows."""
+"""It writes at the index given by the first number, and never gets zero rows."""
 
 WRITES = {
     0: "",
@@ -92,7 +92,7 @@ WRITES = {
         "past the end",
     ),
 }
-"""What is said of a kernel that writes where it should not, also NaN over NaN."""
+"""The report on a kernel that writes outside its array, even NaN over NaN."""
 
 
 LIMIT_S = 3
@@ -143,7 +143,7 @@ def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
 def test_a_kernel_that_does_not_come_back_is_told_and_the_next_task_graded(
     graded: Callable[..., Results], first: int, told: list[str]
 ) -> None:
-    """By the call with its sizes, and the test."""
+    """The report has the call with its sizes, and the test."""
     results = graded(WRONG_IN_MANY_WAYS, 0, first)
 
     passed, (status, message) = outcomes(results, task=3)
@@ -180,7 +180,7 @@ def test_an_exception_of_a_kernel_is_one_of_the_call(
 def test_behind_an_input_there_is_nan(
     graded: Callable[..., Results], learner: Checkout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a number read past the end is seen in the result."""
+    """So that a number read past the end shows in the result."""
     graded(WRONG_IN_MANY_WAYS, 0)
     monkeypatch.setenv("TINY_LLM_WATCH", "1")
     solution = Solution(learner.starter, "loaded_watched")
@@ -193,7 +193,7 @@ def test_behind_an_input_there_is_nan(
 def test_two_solutions_with_kernels_can_be_loaded_at_once(
     graded: Callable[..., Results], learner: Checkout, tmp_path: Path
 ) -> None:
-    """As in the grader, which runs known mistakes beside the learner's solution."""
+    """The grader does so: it runs known mistakes beside the learner's solution."""
     graded(WRONG_IN_MANY_WAYS, 0)
     other = shutil.copytree(learner.starter, tmp_path / "other")
     w = weights()
@@ -241,7 +241,7 @@ def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
 def test_without_a_compiler_kernels_count_as_not_started(
     learner: Checkout, tmp_path: Path
 ) -> None:
-    """And one line says why, on stderr."""
+    """One line on stderr says why."""
     folder = learner.starter
     for path in folder.glob("_kernels.*"):
         path.unlink()

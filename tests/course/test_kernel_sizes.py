@@ -1,4 +1,4 @@
-"""Kernels count in an int, so arrays that are too large for that are refused."""
+"""Kernels index with an int, so arrays that are too large for that are refused."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ import pytest
 from tiny_llm_ref import kernels
 
 ROOM = 2**31 - 1
-"""What a buffer may have room for. None of these arrays is ever evaluated."""
+"""Sizes that a buffer could have. None of these arrays is ever evaluated."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -20,12 +20,12 @@ def _built() -> None:
 
 
 def zeros(*shape: int, dtype: mx.Dtype = mx.float32) -> mx.array:
-    """Return zeros that take no memory."""
+    """Return zeros that take no memory, being lazy."""
     return mx.broadcast_to(mx.zeros((), dtype), shape)
 
 
 def matvec(num_words: int, bits: int) -> mx.array:
-    """Multiply a row of so many words."""
+    """Multiply a row of that many words."""
     module = kernels.built()
     num_columns = num_words * 32 // bits
     words = zeros(1, num_words, dtype=mx.uint32)
@@ -35,13 +35,13 @@ def matvec(num_words: int, bits: int) -> mx.array:
 
 
 def attention(length: int) -> mx.array:
-    """Attend with so many queries to as many keys."""
+    """Attend with that many queries and keys."""
     x = zeros(1, 1, length, 64)
     return kernels.built().attention_tiled(x, x, x, 1.0, is_causal=True, mask=None)
 
 
 def rope(offset: int) -> mx.array:
-    """Rotate a token at this place."""
+    """Rotate a token at this position."""
     return kernels.built().rope(zeros(1, 1, 1, 64), offset, 10000.0)
 
 

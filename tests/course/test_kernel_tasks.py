@@ -42,7 +42,7 @@ ANSWER = "#pragma once\nnamespace tiny_llm::detail {\nint far();\n}\n"
 STUB = 'todo("week 3, day 1, task {}");'
 OWN = "return a + b;  // mine"
 LINES = {"add": 9, "subtract": 14, "multiply": 19}
-"""Where the functions of the stub are."""
+"""The positions of the functions in the stub."""
 
 TASKS = (
     Task(
@@ -82,7 +82,7 @@ def file(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_with_nothing_to_write_is_an_answer(
     file: Path, checkout: Checkout, text: str
 ) -> None:
-    """What is given to all stands among what is shared, whatever includes it."""
+    """Files that are given to all are in the shared folder, whoever includes them."""
     (checkout.reference_kernels / "kernels" / "other.h").write_text(text)
 
     assert changes(checkout) == []
@@ -95,7 +95,7 @@ PLACE = "src/extensions/kernels/sums.h"
 
 
 def copies(checkout: Checkout) -> list[str]:
-    """Return the texts of all copies that were made."""
+    """Return the texts of all backup copies."""
     return [one.read_text() for one in checkout.copies.rglob("*.h")]
 
 

@@ -1,9 +1,9 @@
-"""The kernels of the reference by themselves, compiled with sanitizers.
+"""The kernels of the reference without MLX, compiled with sanitizers.
 
 Each program in tests/course/kernels checks some kernels against plain loops, at sizes
 around those of a register and at sizes drawn from seeds, in arrays that end where
-memory ends. By hand it goes on for longer, and the last seed that it prints is that of
-what it found: `matvec 100000 7` does 100000 rounds from seed 7 on.
+memory ends. By hand it can run longer: `matvec 100000 7` runs 100000 rounds from seed 7
+on, and the last seed that it prints reproduces a failure.
 """
 
 import os
@@ -46,7 +46,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def compiled() -> dict[Program, Path]:
-    """Compile all programs, side by side."""
+    """Compile all programs in parallel."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return dict(zip(PROGRAMS, pool.map(Program.compiled, PROGRAMS), strict=True))
 
@@ -62,9 +62,9 @@ def compiled() -> dict[Program, Path]:
 def test_kernels_are_right_and_stay_in_their_arrays(
     compiled: dict[Program, Path], program: Program, instructions: str, watched: str
 ) -> None:
-    """Also where threads get in each other's way, as they do where they are watched.
+    """That includes runs in which threads interfere, as on a busy machine.
 
-    A processor without AVX2 does what it does best, and says so.
+    A processor without AVX2 takes the best path that it has, and says so.
     """
     chosen = {"TINY_LLM_INSTRUCTIONS": instructions, "TINY_LLM_WATCH": watched}
     environment = {**os.environ, **chosen}

@@ -1,4 +1,4 @@
-"""`pdm run lab`: experiments that are kept as they go."""
+"""`pdm run lab`: experiments whose results are saved case by case."""
 
 import csv
 import json
@@ -29,13 +29,13 @@ def drawn_lab(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the files of figures empty: to write them takes most of a lab's time."""
+    """Leave the files of figures empty: writing them takes most of a lab's time."""
     monkeypatch.setattr(Figure, "savefig", lambda _, path, **__: Path(path).touch())
 
 
 @pytest.fixture
 def lab(drawn_lab: Run, undrawn: None) -> Run:
-    """Return the same function for tests about something else than figures."""
+    """Return the same function for tests that are not about figures."""
     del undrawn
     return drawn_lab
 
@@ -105,7 +105,7 @@ def test_cases_side_by_side_give_the_same_rows(lab: Run, tmp_path: Path) -> None
 
 
 def test_what_follows_is_measured_in_a_full_run_only(tmp_path: Path) -> None:
-    """And once it has been, nothing else follows."""
+    """Once those cases are measured, no more follow."""
     first, second = norm_eps.cases(quick=True)[:2]
     solution = load_solution("ref")
     followed = replace(

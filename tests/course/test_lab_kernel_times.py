@@ -1,4 +1,4 @@
-"""`pdm run lab kernel-times`: kernels that take turns with what they replace."""
+"""`pdm run lab kernel-times`: kernels are interleaved with what they replace."""
 
 import csv
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_each_way_is_timed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("work", [one for one in WORK if one != PRODUCT])
 def test_all_ways_compute_the_same(work: str) -> None:
-    """Or their times say nothing. Of products, PyTorch has other numbers."""
+    """Only then can times be compared. PyTorch's products have other inputs."""
     ways = WORK[work](load_solution("ref"))
 
     first, *others = [np.array(call()) for call in ways.values()]

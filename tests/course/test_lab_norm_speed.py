@@ -1,4 +1,4 @@
-"""`pdm run lab norm-speed`: norms that take turns, and claims held against them."""
+"""`pdm run lab norm-speed`: interleaved norms, and claims compared with them."""
 
 import csv
 import time
@@ -120,7 +120,7 @@ def test_cases_that_were_measured_are_not_measured_again(tmp_path: Path) -> None
 def test_a_whole_model_goes_back_and_trains(
     form: str, direction: str, copies: int
 ) -> None:
-    """Adam remembers two numbers for each weight, and they are held, too."""
+    """Adam stores two numbers for each weight, which count as well."""
     case = asdict(Case("model", MLX, form, "float32", 8, direction))
 
     rms, layer = lab.measure(case, REF)
@@ -132,7 +132,7 @@ def test_a_whole_model_goes_back_and_trains(
 
 
 def test_every_claim_is_measured_by_the_full_lab() -> None:
-    """A claim about a case that nobody measures would be left out silently."""
+    """A claim about a case that is not measured would be left out silently."""
     measured = {
         (case.part, case.direction, case.form)
         for case in map(Case.of, lab.cases(quick=False))
@@ -195,7 +195,7 @@ def test_a_norm_moves_what_it_cannot_help(direction: str, arrays: int) -> None:
 @pytest.mark.parametrize("library", [MLX, TORCH])
 @pytest.mark.parametrize("dtype", lab.DTYPES)
 def test_a_copy_takes_the_memory_of_one_array(library: str, dtype: str) -> None:
-    """What is known beforehand tests the counter."""
+    """The result is known beforehand, so this tests the counter."""
     case = Case("root", library, "hand-written", dtype, 4096, FORWARD)
     own = in_torch.contest(case) if library == TORCH else in_mlx.contest(case, REF)
 

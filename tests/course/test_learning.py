@@ -1,4 +1,4 @@
-"""What all commands of the learner have in common."""
+"""Behaviour shared by all commands of the learner."""
 
 from collections.abc import Callable
 

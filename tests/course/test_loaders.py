@@ -1,4 +1,4 @@
-"""Which of a solution's models talks, and in which form it gets its weights."""
+"""Which of a solution's models is used, and the form of its weights."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,7 @@ OFF, ON = "\n\nare_on = lambda: False\n", "\n\nare_on = lambda: True\n"
 
 @pytest.fixture
 def no_kernels(solution: Path) -> Path:
-    """Return our solution as it is where nothing is compiled."""
+    """Return our solution without compiled kernels."""
     return switch(solution, OFF)
 
 
@@ -94,7 +94,7 @@ def test_the_last_line_says_which_loader_it_was_and_how_to_choose(
 
 
 def test_loaders_say_the_same(main: Callable[..., Result]) -> None:
-    """The draws, too: both take them from the same log-probabilities."""
+    """They also draw the same tokens, from the same log-probabilities."""
     options = ["--max-tokens", "12", "--seed", "1"]
 
     slow, fast = (main(*options, "--loader", one).stdout for one in ("week1", "week2"))

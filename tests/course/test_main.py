@@ -1,4 +1,4 @@
-"""`pdm run main`: what a person sees when a model talks, and when it cannot."""
+"""`pdm run main`: the output when a model answers, and when it cannot."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from tiny_llm_course.commands.main import command
 from tiny_llm_course.editing.starter import generate
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
-# What a shell starts in the background ignores Ctrl-C, and so does all it starts.
+# A background job of a shell ignores Ctrl-C, and so do its child processes.
 HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 IN_PYTHON = (
     f"{HEARS_CTRL_C}; from tiny_llm_course.commands.main import command; command()"
@@ -39,7 +39,7 @@ def main(tiny_checkpoint: Path, solution: Path) -> Callable[..., Result]:
 def test_where_a_solution_ends_python_is_shown(
     tiny_checkpoint: Path, solution: Path
 ) -> None:
-    """Writing past the end of an array does, and no exception tells of it."""
+    """Writing past the end of an array crashes without an exception."""
     code = "def simple_generate(*_):\n    import os\n    os.abort()\n"
     (solution / "generate.py").write_text(code)
     options = ["--model", tiny_checkpoint, "--loader", "week1", "--solution", solution]
@@ -81,7 +81,7 @@ def test_the_answer_is_on_stdout_and_the_speeds_on_stderr(
 def test_the_text_appears_as_it_grows_and_ctrl_c_keeps_it(
     tiny_checkpoint: Path, scripted: Scripted
 ) -> None:
-    """All of the text would take nine seconds."""
+    """The whole text would take nine seconds."""
     solution = scripted("h" * 90, pause_s=0.1)
     options = ["--model", str(tiny_checkpoint), "--solution", str(solution)]
     options += ["--loader", "week1"]
@@ -132,7 +132,7 @@ def test_the_story_is_about_what_was_asked_for(temp: float) -> None:
 
 
 def test_pytorch_is_not_imported(tiny_checkpoint: Path) -> None:
-    """It takes as long to import as all the rest, and only transformers asks for it."""
+    """Importing it takes as long as everything else, and only transformers needs it."""
     arguments = ["--model", str(tiny_checkpoint), "--max-tokens", "1"]
     code = (
         "import sys; from tiny_llm_course.commands.main import command\n"
@@ -157,7 +157,7 @@ def test_greedy_decoding_needs_no_seed(main: Callable[..., Result]) -> None:
 
 
 def test_a_temperature_next_to_nothing_is_greedy(main: Callable[..., Result]) -> None:
-    """Scores over it overflow, and what is drawn among infinities is anything."""
+    """Logits divided by it overflow, and a draw among infinities is arbitrary."""
     first, second = (
         main("--max-tokens", 9, "--temp", temp).stdout for temp in (0, 1e-320)
     )
@@ -198,7 +198,7 @@ def test_the_answer_is_no_longer_than_asked_for(
 def test_the_answer_ends_when_the_context_is_full(
     main: Callable[..., Result], temp: float
 ) -> None:
-    """A prompt of 101 tokens of 128 leaves 27, and a last one that nobody reads."""
+    """A prompt of 101 tokens of 128 leaves 27, and a last one that is not fed back."""
     prompt = "~" * 101
 
     result = main("--raw", "--prompt", prompt, "--temp", temp, "--seed", 1)

@@ -1,4 +1,4 @@
-"""What Python is told of arrays that the products with a vector cannot take."""
+"""Errors for arrays that the matrix-vector products cannot take."""
 
 from collections.abc import Callable
 
@@ -91,7 +91,7 @@ def test_weights_that_do_not_fit_are_refused(
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("group_size", [32, 64, 128])
 def test_all_cores_compute_what_one_does(bits: int, group_size: int) -> None:
-    """Up to the last digits: cores decide how many rows are computed at once."""
+    """To the last digit: cores only decide how many rows are computed at once."""
     try:
         kernels.built()
     except kernels.NotBuiltError as error:
@@ -119,7 +119,7 @@ def test_a_matrix_without_rows_gives_nothing(
 def test_a_matrix_without_columns_gives_zeros(
     variant: Callable[[mx.array, QuantizedWeights], mx.array],
 ) -> None:
-    """A sum of nothing, and no division by the bytes of a row."""
+    """The sum is empty, and nothing is divided by the bytes of a row."""
     nothing = mx.zeros((6, 0))
     words = mx.zeros((6, 0), mx.uint32)
 

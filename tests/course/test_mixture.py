@@ -1,4 +1,4 @@
-"""`pdm run main --solution tiny_llm`: what a learner has finished talks with ours."""
+"""`pdm run main --solution tiny_llm`: a learner's finished parts run with ours."""
 
 import ast
 from collections.abc import Callable
@@ -64,7 +64,7 @@ def main(
 
 
 def write_in(checkout: Checkout, symbol: str, code: str) -> None:
-    """Put the learner's own code where the stub of a symbol is."""
+    """Replace the stub of a symbol by the learner's own code."""
     file, name = symbol.split(".")
     path = checkout.starter / f"{file}.py"
     lines = path.read_text().splitlines()
@@ -78,7 +78,7 @@ def write_in(checkout: Checkout, symbol: str, code: str) -> None:
 
 
 def breaks(symbol: str) -> str:
-    """Return code that tells that it was called."""
+    """Return code that raises when it is called."""
     name = symbol.split(".")[1]
     return f"def {name}(*_, **__):\n    raise RuntimeError('heard {symbol}')"
 
@@ -102,7 +102,7 @@ def up_to(week: int, day: int) -> list[Task]:
 def test_each_part_of_the_learner_is_heard(
     symbol: str, main: Main, checkout: Checkout
 ) -> None:
-    """A finished norm that our model passes by would be no reward."""
+    """A finished norm that our model does not call would be no reward."""
     write_in(checkout, symbol, breaks(symbol))
 
     result = main("--try --temp 1")
@@ -133,7 +133,7 @@ def test_after_each_day_the_model_talks(  # noqa: PLR0913, PLR0917 - three fixtu
     checkout: Checkout,
     graded: Graded,
 ) -> None:
-    """No stub is reached: it would end the answer."""
+    """No stub is called, which would end the answer."""
     solve(checkout, up_to(week, day))
     graded(*[str(task.address) for task in up_to(week, day)])
 
@@ -153,7 +153,7 @@ def test_after_each_day_the_model_talks(  # noqa: PLR0913, PLR0917 - three fixtu
 def test_what_the_learner_calls_and_has_not_written_is_ours(
     address: str, main: Main, checkout: Checkout
 ) -> None:
-    """Their layer can be tried before what it is made of is there."""
+    """A layer can be tried before its parts are written."""
     solve(checkout, [task for task in tasks() if str(task.address) == address])
 
     result = main("--try")
@@ -184,7 +184,7 @@ def test_what_is_graded_as_done_is_heard(
 def test_what_is_not_graded_as_done_is_not_heard(
     is_changed: bool, main: Main, checkout: Checkout, graded: Graded
 ) -> None:
-    """Be it that it was wrong, or that it has changed since it was right."""
+    """That is, if it was wrong, or has changed since it was right."""
     solve(checkout, [task for task in tasks() if str(task.address) == RMS_NORM])
     graded(RMS_NORM, **({} if is_changed else {"status": "failed"}))
     path = checkout.starter / "layer_norm.py"
@@ -268,7 +268,7 @@ def test_a_damaged_record_is_told_in_one_line(main: Main, checkout: Checkout) ->
 def test_kernels_of_the_learner_are_on_once_their_linear_layer_is(
     is_written: bool, checkout: Checkout
 ) -> None:
-    """Ours, in its place, would unpack whole matrices: slower than no kernels."""
+    """With ours instead, whole matrices would be unpacked: slower than no kernels."""
     with (checkout.starter / "kernels.py").open("a") as file:
         file.write("\n\nare_on = lambda: True\n")
     yours = ["quantize.quantized_linear"] if is_written else []

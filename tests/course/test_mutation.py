@@ -1,4 +1,4 @@
-"""A machine changes the reference, and the tests have to notice."""
+"""Mutation testing: the tests have to notice automatic changes of the reference."""
 
 import sys
 from collections.abc import Callable
@@ -173,7 +173,7 @@ def test_a_mutant_that_ends_or_hangs_the_process_is_left_behind(
 def test_there_is_no_proof_without_a_reference_that_passes(
     tmp_path: Path, program: str, says: str
 ) -> None:
-    """Nor where a mutant has written into an array that other tests use."""
+    """Nor after a mutant has written into an array that other tests use."""
     path = tmp_path / "mutants.jsonl"
 
     with pytest.raises(CourseError, match=says):

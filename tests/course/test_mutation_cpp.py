@@ -1,4 +1,4 @@
-"""Mutants of kernels in C++ are all in one program, and one of them is chosen."""
+"""All mutants of C++ kernels are in one program, which selects one of them."""
 
 import subprocess
 
@@ -104,7 +104,7 @@ def test_a_mutant_that_no_test_can_reject_passes(passed: list[list[str]]) -> Non
 
 
 def test_a_weaker_test_lets_more_mutants_through(passed: list[list[str]]) -> None:
-    """Of one number it is not seen how the next is found."""
+    """A single number does not show how the next one is found."""
     weak, strong = passed
 
     assert set(strong) < set(weak)

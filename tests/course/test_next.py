@@ -33,7 +33,7 @@ def solve(checkout: Checkout, *files: str) -> None:
 
 
 def line(result: Result, start: str) -> str:
-    """Return what follows `start` in the answer."""
+    """Return the rest of the output line that begins with `start`."""
     (found,) = [one for one in result.stdout.splitlines() if one.startswith(start)]
     return found.removeprefix(start)
 

@@ -81,7 +81,7 @@ def test_kernels_that_came_without_their_sources_are_left_to_the_tests(
 def test_kernels_that_do_not_compile_are_told_whatever_they_wait_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their tests build weights first, which is a task of an earlier day."""
+    """Their tests first build weights, a task of an earlier day."""
     problem = "kernels/matvec.h:23:5: error: 'o' was not declared\n   23 |   o\n"
     monkeypatch.setattr(not_begun, "problem_of", lambda _: problem)
     stub = task_at("week 2, day 3, task 3").not_started()
@@ -114,7 +114,7 @@ def test_a_day_of_stubs_is_answered_without_pytest(
 
 @pytest.mark.parametrize("task", ALL_TASKS, ids=lambda task: str(task.address))
 def test_a_task_that_is_all_stubs_is_not_started(task: Task) -> None:
-    """A stub may be for several tasks, and names the first."""
+    """A stub may belong to several tasks, and names the first."""
     day = select_days(task.address.week, task.address.day)
 
     (report,) = assessment.standings(day, not_begun.results_of([task]))

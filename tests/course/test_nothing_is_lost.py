@@ -1,4 +1,4 @@
-"""Whenever a command of the learner ends, the learner's work is there."""
+"""No command loses a learner's work, whenever it is interrupted."""
 
 import functools
 import importlib
@@ -30,11 +30,11 @@ WRITING = [
     (Path, "write_bytes"),
     (Path, "unlink"),
 ]
-"""All that the commands change files with."""
+"""The functions through which commands change files."""
 
 
 class Interruption(BaseException):
-    """What Ctrl-C does, at a place of our choice."""
+    """Simulates Ctrl-C at a chosen place."""
 
 
 def interrupt() -> None:
@@ -48,7 +48,7 @@ def kill() -> None:
 def trap(
     function: Callable[..., Any], moment: Callable[[], None]
 ) -> Callable[..., Any]:
-    """Call `moment` before a step, after it, and where it can be half done."""
+    """Call `moment` before a step, after it, and if possible in the middle."""
 
     @functools.wraps(function)
     def step(*arguments: Any, **more: Any) -> Any:  # noqa: ANN401
@@ -69,7 +69,7 @@ def trap(
 
 
 def traps(at: int, end: Callable[[], None]) -> Iterator[tuple[Any, str, Any]]:
-    """Yield what to put in place of all steps, to call `end` at one moment."""
+    """Yield replacements for all steps that call `end` at one moment."""
     moments = itertools.count()
 
     def moment() -> None:
@@ -132,7 +132,7 @@ def test_an_interruption_at_any_moment_loses_nothing(
     line: str,
     num_moments: int,
 ) -> None:
-    """And the command can simply be given again."""
+    """The command can simply be repeated."""
     before = contents(worker)
     assert pdm_run(line).exit_code == 0
     after = contents(worker)
@@ -185,7 +185,7 @@ def test_a_kill_at_any_moment_loses_nothing(
 
 
 def run_and_be_killed(at: int) -> None:
-    """Run the command in `sys.argv`, and end without a warning at one moment."""
+    """Run the command in `sys.argv`, and kill the process at one moment."""
     name = sys.argv.pop(1)
     module = importlib.import_module(f"tiny_llm_course.commands.{name}")
     for owner, step_name, step in traps(at, kill):
@@ -208,7 +208,7 @@ def test_progress_is_never_half_written(
     line: str,
     text: str,
 ) -> None:
-    """Whatever is in a damaged file is still somewhere, too."""
+    """The content of a damaged file is kept as well."""
     for at in itertools.count():
         restore(checkout, {checkout.progress: text.encode()})
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Tasks that nobody has to do: shown, graded, and in nobody's way."""
+"""Optional tasks are shown and graded, and block nothing."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def report(address: str, status: str) -> TaskReport:
 
 
 def test_no_task_builds_on_an_optional_one() -> None:
-    """Whoever leaves it out can do all the others."""
+    """A learner who leaves it out can do all the others."""
     foundations = {address for task in tasks() for address in task.builds_on}
     optional = {task.address for task in tasks() if task.optional}
 

@@ -1,4 +1,4 @@
-"""What we take for the truth is what others compute, too."""
+"""The oracle agrees with other implementations."""
 
 import mlx.core as mx
 import numpy as np
@@ -52,7 +52,7 @@ def test_an_input_is_taken_over_without_rounding(dtype: mx.Dtype) -> None:
 def test_swiglu_agrees_with_the_mlp_of_transformers(
     dim: int, hidden_dim: int, dtype: mx.Dtype
 ) -> None:
-    """The day's tests take swiglu: importing transformers takes four seconds."""
+    """The day's tests use `swiglu`, since importing transformers takes four seconds."""
     sizes = Architecture(hidden_size=dim, intermediate_size=hidden_dim)
 
     _assert_mlp(normal(2, 3, dim, dtype=dtype, scale=2), mlp_weights(sizes, dtype))
@@ -78,7 +78,7 @@ def _assert_mlp(x: mx.array, weights: Weights) -> None:
 
 
 def test_rms_norm_agrees_with_that_of_transformers() -> None:
-    """Which rounds to float32 on its way."""
+    """That one rounds to float32 in between."""
     from transformers.models.qwen2.modeling_qwen2 import Qwen2RMSNorm
 
     x, weight = normal(4, 33), gain(33)
@@ -109,7 +109,7 @@ def test_one_group_of_one_position_is_layer_norm() -> None:
 
 
 def test_the_running_variance_is_moved_by_the_unbiased_one() -> None:
-    """Which the documentation of PyTorch says in one sentence."""
+    """PyTorch's documentation says so in one sentence."""
     batch, mean, var = normal(2, 5, 3), normal(3, name="mean"), gain(3)
 
     _, running = norms.running_statistics([batch], mean, var, 0.25)
@@ -256,7 +256,7 @@ def _assert_model(sizes: Architecture, weights: Weights) -> None:
 
 
 def test_a_block_is_the_one_in_a_model_of_one_layer() -> None:
-    """The embedding before it, the last norm and the head behind it."""
+    """The embedding comes before it, the last norm and the head after it."""
     from tiny_llm_course.oracle import qwen2
 
     sizes = Architecture(num_hidden_layers=1)

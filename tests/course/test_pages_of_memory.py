@@ -42,7 +42,7 @@ def needs_large_pages_on_request() -> None:
 
 @pytest.mark.parametrize("size", [0, 5, 1 << 16, 3_000_001])
 def test_advised_arrays_hold_what_they_held(size: int) -> None:
-    """Of all sizes, and with arrays on both sides in the same pages."""
+    """They have all sizes, and neighbours in the same pages."""
     arrays = [mx.arange(size) + i for i in range(3)]
 
     kernels.advise_huge_pages(arrays[1])

@@ -1,4 +1,4 @@
-"""How near predictions are: what counts as the same, and what does not."""
+"""Which predictions count as nearly the same, and which do not."""
 
 import mlx.core as mx
 import numpy as np

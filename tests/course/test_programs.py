@@ -1,4 +1,4 @@
-"""A program in C++ is compiled once, and again when something it is made of changes."""
+"""A C++ program is compiled once, and again when one of its sources changes."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`pdm run progress`: what is done, and for how long that holds."""
+"""`pdm run progress`: which tasks are done, and when a verdict expires."""
 
 import json
 import os
@@ -174,7 +174,7 @@ def test_a_verdict_holds_when_something_else_changes(
 def test_a_verdict_falls_when_the_code_behind_it_changes(
     checkout: Checkout, graded: Graded, file: str, old: str, new: str
 ) -> None:
-    """The definition, its helpers, what it imports, what a file does besides."""
+    """That is the definition, its helpers and imports, and other statements."""
     solve(checkout, "basics.py", "qwen2_week1.py")
     graded(SILU)
 
@@ -355,7 +355,7 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(
 def test_what_is_no_file_is_put_away(
     pdm_run: Run, checkout: Checkout, make: Callable[[Path], None]
 ) -> None:
-    """A folder cannot be read, and a pipe is waited for without end."""
+    """A folder cannot be read, and reading a pipe would block forever."""
     make(checkout.progress)
 
     first, second = (pdm_run("progress --week 1") for _ in range(2))

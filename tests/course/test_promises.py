@@ -1,4 +1,4 @@
-"""Whatever a docstring or a header promises is held by a graded test, and listed."""
+"""A graded test holds each promise of a docstring or header, as listed."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ SILU, ITS_DTYPE = "basics.silu", "Shape and dtype are"
 
 @pytest.fixture
 def amiss_when(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """Return a function that changes an entry of `silu`, and says what is amiss."""
+    """Return a function that changes an entry of `silu`, and returns the problems."""
 
     def change(beginning: str, held_by: list[str] | str | None) -> list[str]:
         entries = promises.held_by()
@@ -29,7 +29,7 @@ def test_every_promise_is_held_by_a_test_of_its_task() -> None:
 
 
 def test_the_table_is_up_to_date() -> None:
-    """Run `python -m tiny_llm_course.checks.promises` where it is not."""
+    """`python -m tiny_llm_course.checks.promises` updates it."""
     assert promises.TABLE.read_text(encoding="utf-8") == promises.table()
 
 

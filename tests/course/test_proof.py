@@ -1,4 +1,4 @@
-"""The proof finds a mistake that fails a task which has nothing to do with it."""
+"""The proof finds a mistake that fails an unrelated task."""
 
 import mlx.core as mx
 import pytest
@@ -18,7 +18,7 @@ OF_ALL_THREE = "top_p_none_compared"
 
 
 def accepts_the_reference_only(grade: Grader) -> None:
-    """Fail on every known mistake, as a test does that uses more than its task has."""
+    """Fail on every known mistake, like a test that uses more than its task."""
     if grade.solution.get(SAMPLER).__module__ != "tiny_llm_ref.sampler":
         raise WrongError("not that of the reference")
 

@@ -1,4 +1,4 @@
-"""The reference tells a caller what is wrong with the arguments, in one line."""
+"""The reference reports wrong arguments in one line."""
 
 import ast
 import os
@@ -55,7 +55,7 @@ def zeros(*shape: int) -> mx.array:
 
 
 def attention(num_heads: int = 4, num_kv_heads: int = 2, **wrong: mx.array) -> object:
-    """Build the attention of Qwen2 with some weights of other shapes."""
+    """Build the attention of Qwen2 with some weights of wrong shapes."""
     weights = {name: zeros(8, 8) for name in ("wq", "wo")}
     weights |= {name: zeros(4, 8) for name in ("wk", "wv")}
     weights |= {"bq": zeros(8), "bk": zeros(4), "bv": zeros(4)}
@@ -63,13 +63,13 @@ def attention(num_heads: int = 4, num_kv_heads: int = 2, **wrong: mx.array) -> o
 
 
 def mlp(**wrong: mx.array) -> object:
-    """Build the MLP with some weights of other shapes."""
+    """Build the MLP with some weights of wrong shapes."""
     weights = {name: zeros(6, 4) for name in ("w_gate", "w_up")}
     return Qwen2MLP(4, 6, **(weights | {"w_down": zeros(4, 6)} | wrong))
 
 
 def block(**wrong: mx.array) -> object:
-    """Build a block with some weights of other shapes."""
+    """Build a block with some weights of wrong shapes."""
     sizes = Architecture()
     names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
     names += ("w_input_layernorm", "w_post_attention_layernorm")
@@ -79,7 +79,7 @@ def block(**wrong: mx.array) -> object:
 
 
 def model(sizes: Architecture, **settings: object) -> object:
-    """Build the model of a checkpoint whose configuration says something else."""
+    """Build the model of a checkpoint with a changed configuration."""
     loaded = mlx_model(Architecture(), model_weights(Architecture(), mx.float32))
     args = sizes.as_config() | {"model_type": "qwen2"} | settings
     weights = SimpleNamespace(model=loaded.model, args=SimpleNamespace(**args))
@@ -94,7 +94,7 @@ def with_cache(model_type: str = "qwen2") -> qwen2_week2.Qwen2ModelWeek2:
 
 
 def kernels_for(whom: str) -> bool:
-    """Let TINY_LLM_KERNELS be something, and ask whether kernels are on."""
+    """Set TINY_LLM_KERNELS, and return whether kernels are on."""
     with patch.dict(os.environ, {"TINY_LLM_KERNELS": whom}):
         return kernels.are_on()
 

@@ -1,4 +1,4 @@
-"""A solution that calls the very operation that it is asked to write is found out."""
+"""Calls of the library operation that a task asks to write are reported."""
 
 from pathlib import Path
 

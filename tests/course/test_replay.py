@@ -1,4 +1,4 @@
-"""A call of a failing test, made again without the test around it."""
+"""A call of a failing test is repeated without the test around it."""
 
 import itertools
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ def _as_stored(x: mx.array, w: mx.array, bias: mx.array | None = None) -> mx.arr
 
 
 def _replayed(factors: Iterator[float]) -> Replay:
-    """Replay a test of a wrong linear layer, whose input has another factor each time.
+    """Replay a test of a wrong linear layer, whose input is scaled anew each time.
 
     Args:
-        factors: One for each time that the test runs.
+        factors: One factor for each run of the test.
     """
 
     def test(grade: Grader) -> None:
@@ -42,7 +42,7 @@ def _replayed(factors: Iterator[float]) -> Replay:
 
 
 def test_a_call_is_made_again_by_itself() -> None:
-    """It tells the same wrong result from another one, and from the right one."""
+    """The replay tells the same wrong result from another, and from the right one."""
     found = {one.says: one for one in composed(LINEAR) if one.is_ours}
 
     seen = _replayed(itertools.repeat(1.0))
@@ -72,5 +72,5 @@ def test_a_call_that_raises_is_made_again() -> None:
 
 
 def test_a_call_that_is_another_each_time_is_not_made_again() -> None:
-    """What comes out of it says nothing about the one that failed."""
+    """Its result would say nothing about the one that failed."""
     assert _replayed(itertools.count(1.0)).call is None

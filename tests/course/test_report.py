@@ -27,12 +27,12 @@ class Situation:
     """A learner's folder, and the day that they grade.
 
     Attributes:
-        name: Of the file with the expected screen.
-        day: Of week 1.
+        name: The name of the file with the expected screen.
+        day: The day of week 1.
         solved: Files that are taken from the reference. None takes all.
         file: The file that is then changed.
-        old: What is changed in it.
-        new: What stands there instead.
+        old: The text that is replaced.
+        new: The text that replaces it.
     """
 
     name: str
@@ -102,7 +102,7 @@ SITUATIONS = [
 def test_report_reads_as_written_down(
     situation: Situation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Machines with a GPU run everything there, too, and would count twice as much.
+    # On a machine with a GPU, every test runs twice, which would double the counts.
     monkeypatch.setenv("TINY_LLM_DEVICES", "cpu")
 
     screen = _screen(situation, tmp_path)
@@ -115,7 +115,7 @@ def test_report_reads_as_written_down(
 
 
 def test_readme_shows_a_failure_as_it_looks() -> None:
-    """What the README prints is what the grader says."""
+    """The README shows the grader's real output."""
     shown = re.search(
         r"\$ pdm run test --week 1 --day 4\n(.*?)```", README.read_text("utf-8"), re.S
     )

@@ -1,4 +1,4 @@
-"""`pdm run reset`: begin anew, and lose nothing."""
+"""`pdm run reset`: start over without losing anything."""
 
 import shutil
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def norm(checkout: Checkout) -> Path:
 
 
 def stub_of(checkout: Checkout, name: str) -> str:
-    """Return the text of a file that nobody has touched."""
+    """Return the text of a file as generated."""
     return (checkout.starter / name).read_text()
 
 
@@ -163,7 +163,7 @@ def test_a_file_that_is_gone_comes_back(
 
 
 def test_a_definition_that_is_not_python_can_be_reset(pdm_run: Run, norm: Path) -> None:
-    """Who has lost all track begins anew."""
+    """A learner whose file is broken can start over."""
     norm.write_text(MINE.replace("def __call__(self, x):", "def __call__(self, x:"))
 
     result = pdm_run("reset --week 1 --day 4 --task 1")

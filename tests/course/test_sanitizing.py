@@ -1,4 +1,4 @@
-"""What sanitizers say of a learner's kernels is told with file and line."""
+"""Sanitizer reports on a learner's kernels are shown with file and line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +41,7 @@ int main() {
 
 @pytest.fixture
 def solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a solution with one kernel, and stand in for the program that calls it."""
+    """Return a solution with one kernel, and replace the program that calls it."""
     kernels = tmp_path / "extensions" / "kernels"
     kernels.mkdir(parents=True)
     (tmp_path / "programs").mkdir()
@@ -54,7 +54,7 @@ def solution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def said(solution: Path) -> Callable[[str], list[str]]:
-    """Return a function that gives the kernel a body, and runs it."""
+    """Return a function that runs the kernel with a given body."""
 
     def say(body: str) -> list[str]:
         header = solution.parent / "extensions" / "kernels" / "fused.h"

@@ -1,4 +1,4 @@
-"""A disk that is full or read-only costs one line, and nothing that was there."""
+"""A full or read-only disk gives an error of one line, and loses nothing."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ WRITING = [
 
 
 def full(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Do half of a step, and then what the system does on a full disk."""
+    """Do half of a step, then fail as on a full disk."""
 
     def step(path: Path, data: Any, **_: object) -> None:  # noqa: ANN401
         if function.__name__ == "write_bytes":
@@ -51,7 +51,7 @@ def read_only(path: Path, *_: object, **__: object) -> None:
 
 @pytest.fixture
 def worker(checkout: Checkout) -> Checkout:
-    """Return a checkout with work to lose, and something for each command to write."""
+    """Return a checkout with a learner's work, which every command would change."""
     for name in ("basics.py", "layer_norm.py"):
         text = (checkout.reference / name).read_text()
         (checkout.starter / name).write_text(text.replace(" * ", " + "))
@@ -74,7 +74,7 @@ def assert_one_line(ran: Result, name: str, reason: int) -> None:
 
 
 COPYING = [line for line in WRITING if not line.startswith(("update", "hint"))]
-"""Here, the others replace nothing."""
+"""The other commands replace nothing here."""
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_read_only_disk_is_one_line(
 
 @pytest.fixture
 def graded(monkeypatch: pytest.MonkeyPatch, checkout: Checkout) -> Checkout:
-    """Grade nothing, and call all of it wrong."""
+    """Replace grading: all tasks are wrong."""
 
     def assess(days: Sequence[Day], *_: object) -> list[TaskReport]:
         return [
@@ -137,7 +137,7 @@ def graded(monkeypatch: pytest.MonkeyPatch, checkout: Checkout) -> Checkout:
 def test_the_report_comes_before_what_cannot_be_saved(
     graded: Checkout, tmp_path: Path
 ) -> None:
-    """And the rest is saved all the same."""
+    """Everything else is still saved."""
     arguments = ["--week", "1", "--day", "4", "--json", "/nonexistent/a.json"]
     arguments += ["--junitxml", str(tmp_path / "a.xml")]
 
@@ -166,7 +166,7 @@ def test_the_report_comes_before_progress_that_cannot_be_saved(
 
 @pytest.fixture
 def ended_pid() -> int:
-    """Return the number of a process that is no more."""
+    """Return the id of a process that has ended."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     return ended.pid

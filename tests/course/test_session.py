@@ -1,4 +1,4 @@
-"""A solution may crash, exit or hang: it is told, and the other tasks are graded."""
+"""Crashes, exits and hangs are reported, and the other tasks are graded."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ from tiny_llm_course.syllabus import Address, select_days, task_at
 
 DAY_4 = select_days(1, 4)
 FEW = ["-k", "not float16 and (row_of_zeros or silu)"]
-"""A test of task 1 of day 4, and some of task 2 behind it."""
+"""A test of task 1 of day 4, followed by some of task 2."""
 
 LIMIT_S = 3
 
@@ -41,7 +41,7 @@ class RMSNorm:
 
 @pytest.fixture
 def with_norm(tmp_path: Path) -> Callable[[str], str]:
-    """Return a function that writes a solution, right but for its `RMSNorm`."""
+    """Return a function that writes a solution with a given `RMSNorm`."""
 
     def write(body: str) -> str:
         folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
@@ -85,7 +85,7 @@ SAYS_MORE = r"""os.write(2, b'free():\x1b invalid size'); os.abort()"""
 def test_a_test_that_does_not_come_back_is_told_and_the_next_task_graded(
     with_norm: Callable[[str], str], body: str, told: list[str]
 ) -> None:
-    """By the call, and the line that it was at. An exit leaves no line behind."""
+    """The report has the call and its current line. An exit leaves no line."""
     results = session.grade(DAY_4, with_norm(body), FEW, silence_limit_s=LIMIT_S)
 
     ((status, message),) = outcomes(results, task=1)
@@ -100,7 +100,7 @@ def test_a_test_that_does_not_come_back_is_told_and_the_next_task_graded(
 
 
 def test_a_process_that_ends_after_its_tests_is_told(tmp_path: Path) -> None:
-    """What was written past the end of an array may show much later."""
+    """Writing past the end of an array may have effects much later."""
     folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
     text = (folder / "layer_norm.py").read_text(encoding="utf-8")
     late = "\nimport atexit, os\natexit.register(os.abort)\n"
@@ -113,7 +113,7 @@ def test_a_process_that_ends_after_its_tests_is_told(tmp_path: Path) -> None:
 
 
 def test_results_that_could_not_all_be_written_are_no_verdict() -> None:
-    """On a full disk, the first tests may have passed."""
+    """On a full disk, the first tests may have passed already."""
     result = Result("week 1, day 4, task 1", "a test", PASSED)
 
     def launch(arguments: Sequence[str]) -> Launched:

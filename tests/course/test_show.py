@@ -45,7 +45,7 @@ def doubled(tmp_path: Path) -> Path:
 def shown(
     monkeypatch: pytest.MonkeyPatch, folder: Path, typed: Sequence[str], status: str
 ) -> str:
-    """Grade nothing, find one test wrong, and return what is printed."""
+    """Replace grading by one wrong test, and return the output."""
 
     def assess(days: Sequence[Day], *_: object) -> list[TaskReport]:
         del days
@@ -88,7 +88,7 @@ def test_without_the_option_there_are_no_numbers(
 
 
 def test_who_waits_for_a_verdict_does_not_wait_for_mlx_twice() -> None:
-    """The command starts a process that needs it, and needs none itself."""
+    """The command starts a process that imports MLX, and does not import it itself."""
     code = (
         "import sys, tiny_llm_course.commands.test; "
         "print({'mlx.core', 'numpy', 'pytest'} & {*sys.modules})"

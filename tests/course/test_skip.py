@@ -104,7 +104,7 @@ def test_a_symbol_of_several_tasks_skips_them_all(pdm_run: Run) -> None:
 
 
 def test_a_day_leaves_the_tasks_of_other_days_alone(pdm_run: Run) -> None:
-    """Day 5 comes back to `quantized_linear`, which Day 3 has written."""
+    """Day 5 returns to `quantized_linear`, which was written on Day 3."""
     result = pdm_run("skip --week 2 --day 3")
 
     marked = re.findall(r"skipped: (week \d, day \d)", result.stdout)
@@ -116,7 +116,7 @@ def test_a_day_leaves_the_tasks_of_other_days_alone(pdm_run: Run) -> None:
 def test_a_test_run_does_not_turn_it_into_done(
     pdm_run: Run, graded: Graded, status: str
 ) -> None:
-    """Its tests pass because of us, or fail because of what it builds on."""
+    """Its tests pass with our code, or fail because of what it builds on."""
     pdm_run("skip --week 1 --day 4 --task 1")
 
     graded("week 1, day 4, task 1", status=status)

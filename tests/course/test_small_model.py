@@ -1,4 +1,4 @@
-"""The small models of the labs: Qwen2 by default, and fair to what differs from it."""
+"""The small models of the labs: Qwen2 by default, and comparable with its variants."""
 
 import math
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_no_token_sees_the_future(design: Design) -> None:
 
 @each_design
 def test_every_weight_is_trained(design: Design) -> None:
-    """A weight that the loss does not depend on would be an arm that is not."""
+    """If the loss did not depend on a weight, its arm would test nothing."""
     size = replace(TINY, context=32)
 
     step = next(iter(train(REFERENCE, design, size, Budget(1, 0.01, 0))))
@@ -140,7 +140,7 @@ def test_only_positions_tell_one_order_from_another() -> None:
 
 
 def test_feed_forward_arms_are_equally_large() -> None:
-    """But for the biases of the ungated ones: less than a part in 300."""
+    """Except for the biases of the ungated ones: less than a part in 300."""
     sizes = {
         arm.choice: num_parameters(new_weights(REFERENCE, arm.design, SIZE, 0))
         for arm in ablate.arms()

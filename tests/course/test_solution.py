@@ -48,7 +48,7 @@ def test_the_init_file_is_not_run(tmp_path: Path) -> None:
 def test_files_import_each_other(
     tmp_path: Path, name: str, import_line: str, call: str
 ) -> None:
-    """Files from a checkout call their package tiny_llm, wherever they lie now."""
+    """Files from a checkout import from tiny_llm, wherever they have been copied."""
     attention = USES_BASICS.format(import_line=import_line, call=call)
     folder = write(tmp_path / name, basics=BASICS, attention=attention)
 
@@ -61,7 +61,7 @@ def test_files_import_each_other(
 def test_files_import_each_other_by_the_name_of_their_folder(
     tmp_path: Path, name: str
 ) -> None:
-    """Also where that is the name of our own solutions, as in a fork."""
+    """This includes the name of our own solutions, as in a fork."""
     line = f"from {name}.basics import silu"
     attention = USES_BASICS.format(import_line=line, call="silu")
     folder = write(tmp_path / name, basics=BASICS, attention=attention)
@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_imported_is_told_with_its_line(
 
 
 def test_only_what_imports_a_broken_file_suffers(tmp_path: Path) -> None:
-    """The complaint points to the file that is broken."""
+    """The error points to the broken file."""
     files = {
         "basics": "silu = 1 / 0",
         "attention": "from .basics import silu",
@@ -203,7 +203,7 @@ def test_our_solutions_have_a_short_name() -> None:
 
 
 def test_a_solution_can_be_loaded_again(tmp_path: Path) -> None:
-    """The files are read anew: whoever loads a solution twice has changed it."""
+    """The files are read again, since they may have changed."""
     first = write(tmp_path / "a" / "theirs", basics=BASICS)
     second = write(tmp_path / "b" / "theirs", basics="silu = abs")
 
@@ -249,7 +249,7 @@ def test_a_folder_without_files_of_a_solution_is_none(tmp_path: Path) -> None:
 
 
 def test_the_name_of_the_course_is_only_lent(tmp_path: Path) -> None:
-    """Whoever imports tiny_llm elsewhere gets the learner's own files."""
+    """Other code that imports tiny_llm still gets the learner's own files."""
     attention = "from tiny_llm.only_here import causal_mask"
     only_here = "causal_mask = None"
     folder = write(tmp_path / "theirs", attention=attention, only_here=only_here)
@@ -271,7 +271,7 @@ def _modules_of(package: str) -> dict[str, ModuleType]:
 def test_others_can_look_for_the_file_of_any_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As PyTorch does, which asks `inspect` in what module a line of code stands."""
+    """PyTorch does so: it asks `inspect` for the module of a line of code."""
     folder = write(tmp_path / "their_package", __init__="", basics=BASICS)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module(folder.name)

@@ -50,7 +50,7 @@ def solved(checkout: Checkout, graded: Graded) -> None:
 
 @pytest.mark.usefixtures("solved")
 def test_a_task_that_is_done_shows_both(pdm_run: Run) -> None:
-    """With the helpers that the learner's code calls, and nothing else."""
+    """The diff has the helpers that the learner's code calls, and nothing else."""
     result = pdm_run(COMMAND)
 
     assert (result.exit_code, result.stderr) == (0, "")
@@ -115,7 +115,7 @@ def test_other_tasks_are_not_given_away(pdm_run: Run) -> None:
 
 
 def test_code_that_is_the_same_is_said_to_be(pdm_run: Run, checkout: Checkout) -> None:
-    """Also after `skip`, for which the task need not be done."""
+    """This includes `skip`, after which the task need not be done."""
     pdm_run("skip --week 1 --day 4 --task 2")
 
     result = pdm_run("solution --week 1 --day 4 --task 2")

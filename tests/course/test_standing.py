@@ -1,4 +1,4 @@
-"""How a task stands, and which task it waits for."""
+"""The status of a task, and which task it waits for."""
 
 import json
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_task_is_wrong_when_one_of_its_tests_fails() -> None:
 
 
 def test_the_failure_that_is_explained_is_the_one_shown() -> None:
-    """Not one that the mistake of that name passes."""
+    """A failure that the named mistake passes is not shown."""
     results = _results((NORM, WRONG, "off"), (NORM, WRONG, "off, and explained"))
     explained = Explanation(NORM, ["a_mistake"], ["A sentence."], test="test 1")
     results.explanations[NORM] = explained
@@ -67,7 +67,7 @@ def test_task_is_not_started_when_its_own_stub_is_there() -> None:
 
 
 def test_a_task_of_which_a_part_is_right_is_begun() -> None:
-    """In Python, and in C++, which Python calls by another name."""
+    """This holds for Python, and for C++, which Python calls by another name."""
     task = task_at("week 2, day 4, task 1")
     address = str(task.address)
     found = (
@@ -127,7 +127,7 @@ def test_task_waits_for_a_wrong_task_that_it_builds_on() -> None:
 
 
 def test_wrong_numbers_do_not_come_from_a_stub() -> None:
-    """A stub that is called raises, so the numbers are the fault of the task."""
+    """A stub raises when it is called, so the task itself is wrong."""
     results = _results(
         (NORM, NOT_STARTED, f"{NORM} is not started"), (BLOCK, WRONG, "")
     )

@@ -1,4 +1,4 @@
-"""The starter is the solution minus the answers, and replacing it loses nothing."""
+"""The starter is the solution without the answers; replacing it loses nothing."""
 
 import ast
 import inspect
@@ -98,7 +98,7 @@ def definitions(source: str) -> dict[str, ast.FunctionDef | ast.ClassDef]:
 
 
 def without_body(node: Any) -> Any:  # noqa: ANN401 - a function or a class
-    """Keep the docstring, and of a class the public methods, like this one."""
+    """Keep the docstring, and the public methods of a class without their bodies."""
     docstring = node.body[:1] if ast.get_docstring(node) else []
     members = node.body if isinstance(node, ast.ClassDef) else []
     methods = [
@@ -215,11 +215,11 @@ def test_writing_makes_no_copies_of_nothing(tmp_path: Path) -> None:
 
 
 class Interruption(BaseException):
-    """What Ctrl-C does, at a place of our choice."""
+    """Simulates Ctrl-C at a chosen place."""
 
 
 def interrupted(action: Callable[[], object], after: int) -> bool:
-    """Run `action`, and interrupt it after so many lines. Tell whether it got there."""
+    """Run `action`, and interrupt it after some lines. Tell whether it got there."""
     lines = itertools.count()
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:  # noqa: ANN401
@@ -241,7 +241,7 @@ def interrupted(action: Callable[[], object], after: int) -> bool:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interruption_at_any_line_loses_nothing(tmp_path: Path) -> None:
-    """In our code or in the library's: each file is old or new, and each old kept."""
+    """In our code or the library's: each file is old or new, and old ones are kept."""
     copies = tmp_path / "copies"
 
     for after in itertools.count():
@@ -319,7 +319,7 @@ def test_the_command_generates_and_says_where_the_old_text_is(checkout: Path) ->
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return a learner's files behind each day, filled in with the reference's."""
+    """Return a learner's files after each day, filled in with the reference's."""
     folder, found = STARTER, list[Path]()
     for day in IN_PYTHON:
         stage = tmp_path_factory.mktemp("stages") / f"{day.week}_{day.number}_done"
@@ -335,7 +335,7 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_day_turns_green_when_it_is_filled_in(
     stages: list[Path], number: int
 ) -> None:
-    """And no day behind it is begun. The last day is graded with all others, below.
+    """No later day is begun. The last day is graded together with all others, below.
 
     Days with kernels would have to be compiled once for each.
     """
@@ -371,7 +371,7 @@ def first_tests() -> Iterator[str]:
 
 
 def fill_in(folder: Path, symbol: str) -> None:
-    """Replace a stub by the definition of the reference, its helpers behind it."""
+    """Replace a stub by the definition of the reference, followed by its helpers."""
     file, name = symbol.split(".")
     path = folder / f"{file}.py"
     stub, reference = path.read_text(), (REFERENCE / f"{file}.py").read_text()

@@ -1,4 +1,4 @@
-"""What is composed of loops, methods and results."""
+"""Mistakes composed of changes to loops, methods and results."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The syllabus, the solutions and the tests speak of the same tasks."""
+"""The syllabus, the solutions and the tests have the same tasks."""
 
 import ast
 import importlib
@@ -74,7 +74,7 @@ def test_every_task_has_a_test(day: Day) -> None:
 
 @each_day
 def test_every_test_belongs_to_a_task(day: Day) -> None:
-    """The name of the test says to which; without one it would grade nobody."""
+    """The name of the test says which one; without it, the test would grade nothing."""
     numbers = "|".join(str(task.address.task) for task in day.tasks)
     expected = re.compile(rf"test_task_({numbers})_")
 
@@ -88,7 +88,7 @@ def test_every_test_file_belongs_to_a_day() -> None:
 
 
 def test_weeks_days_and_tasks_are_numbered_from_1() -> None:
-    """As `pdm run test --week 1 --day 4 --task 1` counts them."""
+    """`pdm run test --week 1 --day 4 --task 1` counts that way."""
     counted = [
         Address(week, day, task)
         for week, one in enumerate(weeks(), 1)

@@ -17,7 +17,7 @@ from tiny_llm_course.errors import CourseError
 @click.command(name="probe", cls=CourseCommand)
 @click.option("--number", type=int, default=0, help="What to do.")
 def probe(number: int) -> int:
-    """Try what a command can do."""
+    """A command for these tests."""
     if number == 3:
         raise CourseError("--number: expected 0 to 2,\ngot 3; try 2")
     if number == 4:
@@ -57,7 +57,7 @@ def test_a_misuse_is_one_line_and_exit_code_2(arguments: list[str], said: str) -
 def test_packages_that_are_missing_are_named_with_what_brings_them(
     command: str, arguments: list[str], missing: list[str]
 ) -> None:
-    """`pdm install --prod` brings what the model needs, and no more."""
+    """`pdm install --prod` installs only what the model needs."""
     module, _, function = scripts()[command].partition(":")
     hidden = f"import sys; sys.modules |= dict.fromkeys({missing})"
     code = f"{hidden}; from {module} import {function}; {function}()"

@@ -1,4 +1,4 @@
-"""`pdm run test` takes what people type, and answers in one screen or one line."""
+"""`pdm run test` accepts usual spellings, and answers in one screen or one line."""
 
 import re
 import subprocess
@@ -27,7 +27,7 @@ CONTENTS = "there is " + ", ".join(
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
-    """Grade nothing: note what would be graded, and call all of it done."""
+    """Replace grading: record what would be graded, all of it done."""
     asked: list[object] = []
 
     def assess(
@@ -86,7 +86,7 @@ def test_days_are_taken_and_the_rest_goes_to_pytest(
     selected: tuple[int | None, int | None],
     pytest_args: list[str],
 ) -> None:
-    """With and without the lone `--`, which pdm hands on when it is not the first."""
+    """With and without the `--`, which pdm passes on unless it comes first."""
     result = CliRunner().invoke(command, typed.split())
 
     assert (result.exit_code, result.stderr) == (0, "")
@@ -201,7 +201,7 @@ def test_every_option_that_goes_to_pytest_is_one_of_pytest() -> None:
 def run(
     *arguments: str | Path, name: str = "command"
 ) -> subprocess.CompletedProcess[str]:
-    """Run `pdm run test` as it is run from a terminal."""
+    """Run `pdm run test` as from a terminal."""
     code = f"from tiny_llm_course.commands.test import {name}; {name}()"
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -225,7 +225,7 @@ def test_a_task_that_is_done_is_told_on_stdout() -> None:
 
 
 def test_on_the_starter_no_task_is_started() -> None:
-    """RoPE and the sampler are stubs of several tasks, and name the first of them."""
+    """RoPE and the sampler are stubs of several tasks, and name the first."""
     few = "not float16 and (zeros or silu_has or likeliest or top or uses_the_base)"
 
     done = run("--week", "1", "--solution", STARTER, "-k", few)

@@ -1,4 +1,4 @@
-"""The way from a seed to a checkpoint, in a toy of seconds."""
+"""All steps from a seed to a checkpoint, on a toy model in seconds."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread() -> Iterator[None]:
-    """More only get into each other's way in a model as small as these."""
+    """More threads would only slow down models as small as these."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -32,7 +32,7 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Work through everything once, in the smallest way."""
+    """Run all steps once, at the smallest size."""
     work = tmp_path_factory.mktemp("work")
     train_checkpoint(QUICK, work, lambda _: None, num_prompts=2)
     return work
@@ -46,7 +46,7 @@ def rows() -> Rows:
 
 
 class StopAt:
-    """Stands for a person who presses Ctrl-C after some step."""
+    """Simulates Ctrl-C after some step."""
 
     def __init__(self, step: int) -> None:
         self.step = step

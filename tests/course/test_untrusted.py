@@ -1,4 +1,4 @@
-"""What somebody's code prints, raises and does stays where it is."""
+"""Untrusted code cannot affect anything by what it prints, raises or does."""
 
 import runpy
 import shutil
@@ -93,7 +93,7 @@ class RMSNorm:
 
 @pytest.fixture
 def told(tmp_path: Path) -> Callable[[str], str]:
-    """Return a function that grades a norm, and returns what its author reads."""
+    """Return a function that grades a norm, and returns the report."""
 
     def grade(body: str) -> str:
         folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
@@ -148,7 +148,7 @@ def test_a_system_that_cannot_take_the_network_away_is_silent(
 
 
 class Launching(Exception):
-    """Instead of it."""
+    """Raised instead of starting a process."""
 
 
 @pytest.mark.parametrize("name", ["tiny_llm", "ref", "stranger"])

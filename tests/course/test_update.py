@@ -125,7 +125,7 @@ def test_a_new_stub_brings_what_its_signature_needs(
 def test_given_code_that_differs_is_named_and_left_alone(
     pdm_run: Run, checkout: Checkout
 ) -> None:
-    """Nobody can tell whether the learner or the course has changed it."""
+    """The learner or the course may have changed it."""
     publish(checkout, "quantize.py", "bits=mlx_layer.bits", "bits=4")
     before = contents(checkout)
 
@@ -218,7 +218,7 @@ STUB = 'todo("week 1, day 1, task 1")'
 
 
 def write_work(checkout: Checkout) -> None:
-    """Write something into the very line that the new version changes."""
+    """Change the same line as the new version."""
     path = checkout.root / BASICS
     path.write_text(path.read_text().replace(STUB, "return x"))
 
@@ -246,7 +246,7 @@ def test_a_pull_that_git_refused_is_not_up_to_date(
 def test_a_conflict_is_to_be_settled_first(
     pdm_run: Run, checkout: Checkout, git: Callable[..., None], how: str, finish: str
 ) -> None:
-    """Until then nothing is written, into no file."""
+    """Until then no file is written."""
     write_work(checkout)
     git("commit -am work")
     git(f"pull {how}")
@@ -292,7 +292,7 @@ def test_a_conflict_that_is_settled_is_to_be_committed(
 def test_half_merged_lines_are_seen_without_git(
     pdm_run: Run, checkout: Checkout
 ) -> None:
-    """A stash that was applied leaves them, too, and so does a copied folder."""
+    """An applied stash leaves them as well, and so does a copied folder."""
     path = min(checkout.kernels.rglob("*.h"))
     path.write_text(f"//\n<<<<<<< Updated upstream\n{path.read_text()}")
 

@@ -1,4 +1,4 @@
-"""`pdm run watch`, as somebody at an editor sees it."""
+"""`pdm run watch`, as seen from an editor."""
 
 import shutil
 import subprocess
@@ -23,7 +23,7 @@ class Screen:
         self._seen = 0
 
     def wait_for(self, text: str) -> str:
-        """Return what was printed since the last time, once `text` is part of it."""
+        """Wait for `text`, and return the output since the last call."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             new = self._file.read_text(encoding="utf-8")[self._seen :]
@@ -53,7 +53,7 @@ def screen(folder: Path, tmp_path: Path) -> Iterator[Screen]:
 
 
 def test_watch_grades_the_task_that_was_saved(folder: Path, screen: Screen) -> None:
-    """First with a mistake, then by renaming a new file over the old one."""
+    """It is saved with a mistake first, then by renaming a new file over it."""
     right = (REFERENCE / "layer_norm.py").read_text(encoding="utf-8")
 
     wrong = right.replace("mean_square + self.eps", "mean_square")

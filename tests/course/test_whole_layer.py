@@ -1,4 +1,4 @@
-"""A layer of the reference as one operation: it is its kernels, one after the other."""
+"""A layer of the reference as one operation equals its kernels in sequence."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def by_kernels(
     buffers: tuple[mx.array, mx.array],
     offset: int,
 ) -> list[mx.array]:
-    """Do what a layer does with one call for each kernel."""
+    """Compute a layer with one call for each kernel."""
     wq, wk, wv, wo, gate, up, down = matrices
     bq, bk, bv, norm_1, norm_2 = vectors
     L = x.shape[1]  # noqa: N806 - the axis
@@ -109,7 +109,7 @@ def test_a_layer_is_its_kernels_in_a_row(num_tokens: int, offset: int) -> None:
 
 @pytest.mark.parametrize("num_tokens", [1, 2])
 def test_matrices_of_a_layer_may_have_different_bits(num_tokens: int) -> None:
-    """As `mlx_lm` stores some checkpoints: then no two of them share a rounded x."""
+    """`mlx_lm` stores some checkpoints so. Then no two matrices share a rounded x."""
     matrices, vectors = weights()
     matrices[2], matrices[5] = packed(KV_HEADS * D, E, bits=8), packed(I, E, bits=8)
     x = mx.random.normal((1, num_tokens, E))
@@ -136,7 +136,7 @@ def test_a_stream_may_be_a_slice_of_another_array(num_tokens: int) -> None:
 
 
 def test_what_was_handed_out_does_not_change() -> None:
-    """Even if a text goes on at an earlier place."""
+    """Even if a text continues from an earlier position."""
     block, cache = block_of(), TinyKvFullCache()
     new = mx.random.normal((1, KV_HEADS, 9, D))
     handed_out = cache.update_and_fetch(new, new)[0]
@@ -149,7 +149,7 @@ def test_what_was_handed_out_does_not_change() -> None:
 
 
 def test_a_cache_is_written_in_place() -> None:
-    """Or a long text would be copied at each token."""
+    """Otherwise a long text would be copied at each token."""
     block, cache = block_of(), TinyKvFullCache()
     x = mx.random.normal((1, 1, E))
     mx.eval(cache.update_and_fetch(*[mx.zeros((1, KV_HEADS, 40, D))] * 2)[:2])
@@ -167,7 +167,7 @@ def test_a_cache_is_written_in_place() -> None:
 def test_a_layer_in_one_operation_agrees_with_one_in_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Within what rounding the activations to 8 bits changes."""
+    """They agree within the error of rounding activations to 8 bits."""
     made = weights()
     x = mx.random.normal((1, 20, E))
     found = block_of(*made)(x, 0, TinyKvFullCache(), "causal")
@@ -179,7 +179,7 @@ def test_a_layer_in_one_operation_agrees_with_one_in_many(
 
 
 class Watched(kernels.Layer):
-    """Fails where it is used."""
+    """An object that fails when it is used."""
 
     def __call__(self, *_: object) -> tuple[mx.array, mx.array, mx.array]:
         raise AssertionError
@@ -233,7 +233,7 @@ def test_a_cache_without_buffers_is_left_to_the_operations_one_by_one(
 
 
 class OwnCache(TinyKvFullCache):
-    """May do whatever it likes when it is handed keys and values."""
+    """A cache of the learner's own, which may do anything with keys and values."""
 
 
 @pytest.mark.parametrize(

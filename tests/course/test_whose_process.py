@@ -1,4 +1,4 @@
-"""A learner's code runs in a process of its own: it may end that one, never ours."""
+"""A learner's code runs in a process of its own, and can only end that one."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ TASK = task_at("week 1, day 4, task 1")
 
 @pytest.fixture
 def seen(checkout: Checkout, tmp_path: Path) -> Path:
-    """Return a file that there is as soon as one of the learner's files is run."""
+    """Return a file that exists as soon as one of the learner's files is run."""
     marker = tmp_path / "was run"
     for path in checkout.starter.glob("*.py"):
         solved = (checkout.reference / path.name).read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_commands_read_a_learners_code_and_do_not_run_it(
 
 
 class Launching(Exception):
-    """Instead of a process."""
+    """Raised instead of starting a process."""
 
 
 def test_grading_runs_a_learners_code_in_what_it_launches(

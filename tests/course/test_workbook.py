@@ -1,4 +1,4 @@
-"""Files of the learner are edited one definition at a time, and all else stays."""
+"""The learner's files are edited one definition at a time; all else stays."""
 
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def answered(text: str, name: str = "area") -> str:
 
 
 def test_a_definition_is_replaced_and_all_else_stays() -> None:
-    """Decorators and the comments in it are part of it; what is around it is not."""
+    """Decorators and comments inside belong to it; the code around it does not."""
     assert answered(BEFORE + MINE + AFTER) == BEFORE + ANSWER + AFTER
 
 
@@ -106,7 +106,7 @@ def test_line_ends_stay_what_they_are() -> None:
 
 
 def test_a_byte_order_mark_stays() -> None:
-    """Some editors on Windows begin a file with it."""
+    """Some editors on Windows write one."""
     assert answered("\ufeff" + BEFORE + MINE) == "\ufeff" + BEFORE + ANSWER
 
 
@@ -142,7 +142,7 @@ def test_what_a_signature_needs_comes_before_it() -> None:
 
 
 def test_other_work_of_the_learner_is_not_brought_along() -> None:
-    """Attention calls softmax: who skips the one still has to write the other."""
+    """Attention calls softmax: a learner who skips one still has to write the other."""
     course = "def area():\n    return volume()\n\n\ndef volume():\n    return 1\n"
 
     assert put("X = 1\n", course, "area", frozenset({"volume"})) == (
@@ -196,7 +196,7 @@ def test_of_several_definitions_the_one_that_counts_is_replaced() -> None:
 
 
 def test_a_name_that_is_defined_with_others_is_outweighed() -> None:
-    """That statement stays, for the sake of the others."""
+    """The statement stays, because of the other names."""
     theirs = "import math\n\n\ndef volume(): ...\n\n\narea, arc = 1, 2\n"
 
     assert answered(theirs) == f"{theirs}\n\n{ANSWER}"
@@ -233,7 +233,7 @@ def test_putting_the_solution_in_and_the_stub_back_changes_nothing(symbol: str) 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_a_generated_stub_is_recognised(symbol: str) -> None:
-    """Whoever wrote it: the address in it may be that of an earlier version."""
+    """The address in it may be that of an earlier version."""
     file, name = symbol.split(".")
     text = STUBS[f"{file}.py"].replace(str(tasks_of(symbol)[0].address), "task 9")
 
@@ -256,7 +256,7 @@ def test_a_generated_stub_is_recognised(symbol: str) -> None:
     ],
 )
 def test_what_the_learner_has_touched_is_no_stub(text: str) -> None:
-    """Not even if all they wrote is a note."""
+    """Not even if it is only a comment."""
     assert not definition(text, "f").is_stub
 
 
@@ -270,15 +270,15 @@ def test_what_the_learner_has_touched_is_no_stub(text: str) -> None:
     ],
 )
 def test_a_definition_that_is_not_python_can_be_cut_out(broken: str) -> None:
-    """Its lines are told by their looks, and the lines behind it keep their numbers."""
-    behind = "\n# of my own\ndef my_own(): ...\n"
+    """Its lines are found by indentation, and the lines after it keep their numbers."""
+    after = "\n# of my own\ndef my_own(): ...\n"
 
-    text = PythonCode.emptied(f"import math\n\n\n{broken}{behind}", "area")
+    text = PythonCode.emptied(f"import math\n\n\n{broken}{after}", "area")
 
     PythonCode.parse(text)
-    assert text.endswith(behind)
-    assert text.count("\n") == f"import math\n\n\n{broken}{behind}".count("\n")
-    assert answered(text) == f"import math\n\n\n{ANSWER}{behind}"
+    assert text.endswith(after)
+    assert text.count("\n") == f"import math\n\n\n{broken}{after}".count("\n")
+    assert answered(text) == f"import math\n\n\n{ANSWER}{after}"
 
 
 def test_a_definition_that_cannot_be_found_is_not_cut_out() -> None:
@@ -296,7 +296,7 @@ def test_a_written_file_has_the_rights_of_the_old_one(tmp_path: Path) -> None:
 
 
 def test_a_link_to_a_file_stays_a_link(tmp_path: Path) -> None:
-    """Somebody may keep the files elsewhere."""
+    """A learner may keep the files elsewhere."""
     real, link = tmp_path / "real.py", tmp_path / "basics.py"
     real.write_text("old")
     link.symlink_to(real)

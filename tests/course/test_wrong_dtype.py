@@ -1,4 +1,4 @@
-"""A result of a wrong dtype is judged as precisely as the dtype that was asked for."""
+"""A result of a wrong dtype is judged with the precision of the right dtype."""
 
 import runpy
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Array = mx.array
 EXACT = normal(4, 5)
 TRUTH = Truth(np.array(EXACT, dtype=np.float64), np.abs(np.array(EXACT)))
 ROUNDED = EXACT.astype(mx.float16).astype(mx.float32)
-"""What was computed in float16, and is handed out in float32."""
+"""A result that was computed in float16 and returned in float32."""
 
 
 class Returning:
@@ -45,7 +45,7 @@ class Returning:
 
 
 def evidence_of(output: Array, asked: mx.Dtype) -> ArrayEvidence:
-    """Return what is kept of a wrong result."""
+    """Return the evidence of a wrong result."""
     grade: Any = Grader
     with pytest.raises(VerdictError) as verdict:
         grade(Returning(output)).assert_close(Call("basics.silu", ()), TRUTH, asked)
@@ -83,7 +83,7 @@ def attention_by(
     factor: Callable[[int], Any],
     widen: bool = False,
 ) -> Callable[..., Array]:
-    """Write an attention as people write it, with a factor that may be an array."""
+    """Compute attention in the usual way, with a factor that may be an array."""
 
     def attention(
         query: Array,

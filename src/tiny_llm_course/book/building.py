@@ -1,4 +1,4 @@
-"""Running Sphinx: once and strictly, or for as long as somebody writes."""
+"""Running Sphinx: one strict build, or a server that rebuilds after every change."""
 
 import os
 import shutil
@@ -21,14 +21,14 @@ _FRONT_PAGE = """<!doctype html>
 
 
 def complaints() -> list[str]:
-    """Build the book from nothing into `BUILT`, and return what is wrong with it."""
+    """Build the book from scratch into `BUILT`, and return what is wrong with it."""
     shutil.rmtree(BUILT, ignore_errors=True)
     built = build(fresh=True)
     return [built.stdout] if built.returncode else []
 
 
 def build_anew() -> int:
-    """Build it from nothing, print what is wrong, and return the exit code."""
+    """Build the book from scratch, print what is wrong, and return the exit code."""
     found = complaints()
     print("\n".join(found) or f"{len(list(BUILT.glob('*/*.html')))} pages")
     return int(bool(found))

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 def path_of(chapter: str) -> Path:
     """Return where the data of a chapter are, or would be: a file or a folder."""
     path = BOOK / "chapter_data" / chapter.replace("-", "_")
-    # Git leaves a folder with `__pycache__` behind where a package has been.
+    # Git leaves a folder with only `__pycache__` where a package was removed.
     return path if (path / "__init__.py").exists() else path.with_suffix(".py")
 
 
@@ -48,7 +48,7 @@ def sources_of(path: Path) -> list[Path]:
     """Return the files that chapter data depend on: their own, solutions and results.
 
     Args:
-        path: What `path_of` says. None of it has to exist.
+        path: What `path_of` returns. It does not have to exist.
     """
     if not path.exists():
         return []
@@ -72,20 +72,20 @@ def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def _run(path: Path, kind: str, changed_s: float) -> Mapping[str, Any]:
-    """Call a function of the chapter data, anew whenever a source has changed."""
+    """Call a function of the chapter data; a changed source invalidates the cache."""
     function = getattr(_load(path, changed_s), kind, None)
     return function() if function else {}
 
 
 @functools.lru_cache(maxsize=16)
 def _load(path: Path, changed_s: float) -> ModuleType:
-    """Import chapter data from their file or folder, with all that they are made of."""
+    """Import chapter data from their file or folder, with the modules they import."""
     del changed_s
     name = f"chapter_data_{path.stem}"
     for known in [one for one in sys.modules if one.partition(".")[0] == name]:
         del sys.modules[known]
     start = path / "__init__.py" if path.is_dir() else path
-    # A folder to search makes a package of it.
+    # With a folder to search, it is a package.
     parts = [str(path)] if path.is_dir() else None
     spec = importlib.util.spec_from_file_location(
         name, start, submodule_search_locations=parts
@@ -112,7 +112,7 @@ def fill_in(text: str, numbers: Mapping[str, Any]) -> str:
 
 
 def _written(numbers: Mapping[str, Any], name: str, how: str | None) -> str:
-    """Write one number as the text asks for it."""
+    """Format one number as the text asks for it."""
     value: Any = numbers
     for step in name.split("."):
         try:

@@ -1,4 +1,4 @@
-"""All that has to hold for the book: `pdm run book --check`."""
+"""The checks of the book: `pdm run book --check`."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +11,10 @@ from tiny_llm_course.errors import CourseError
 
 
 def complaints(only: str | None = None) -> list[str]:
-    """Return what is wrong with the book, once it has been built from nothing.
+    """Return what is wrong with the book, after building it from scratch.
 
     Args:
-        only: A page. What it shows is run, and the book is not built.
+        only: Check this page alone, without building the book.
 
     Raises:
         CourseError: There is no such page.
@@ -25,7 +25,7 @@ def complaints(only: str | None = None) -> list[str]:
         if not pages:
             raise CourseError(f"expected a page, got {only!r}; see book/en")
     found = [] if only else building.complaints()
-    # Each transcript waits for processes of its own, so threads are all it takes.
+    # Each transcript only waits for its own processes, so threads suffice.
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for untrue in threads.map(_untrue, pages):
             found += untrue

@@ -1,4 +1,4 @@
-"""What the diagrams of the book are made of: words, boxes, cells, arrows.
+"""Building blocks of the book's diagrams: words, boxes, cells, arrows.
 
 A place is a pair (x, y) in the units of the axes.
 """
@@ -15,7 +15,7 @@ Point = tuple[float, float]
 
 
 def blank(axes: Axes, x: Point, y: Point, **options: Any) -> None:  # noqa: ANN401
-    """Leave only room to draw in.
+    """Hide everything but the area to draw in.
 
     Args:
         axes: What to clear.
@@ -28,7 +28,7 @@ def blank(axes: Axes, x: Point, y: Point, **options: Any) -> None:  # noqa: ANN4
 
 
 def bare(axes: Axes) -> None:
-    """Take away grid, frame and ticks, as around a table. Labels stay."""
+    """Remove grid, frame and ticks, as around a table. Labels stay."""
     axes.grid(visible=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -54,9 +54,9 @@ def box(
     Args:
         axes: Where to draw.
         at: The middle of the box.
-        text: What stands in it.
+        text: Its content.
         colour: Its frame.
-        size: Its width and height. Without, it fits the text.
+        size: Its width and height. By default it fits the text.
         lw: The width of its frame, in points.
     """
     frame: dict[str, Any] = {"fc": PAPER, "ec": colour, "lw": lw}
@@ -104,7 +104,7 @@ def arrow(
     lw: float = 1.2,
     alpha: float = 1,
 ) -> None:
-    """Draw a straight arrow that begins and ends exactly there."""
+    """Draw a straight arrow that begins and ends exactly at the given points."""
     look = {"color": colour, "lw": lw, "alpha": alpha, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", **look})
 

@@ -55,7 +55,7 @@ _STYLE: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Generator[None]:
-    """Draw in the style of the book what is drawn while this lasts."""
+    """Use the style of the book for what is drawn inside the `with` block."""
     with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
         yield
 

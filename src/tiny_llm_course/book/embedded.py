@@ -16,7 +16,7 @@ from tiny_llm_course.inference.engine import without_torch
 def checkpoint() -> LoadedCheckpoint:
     """Load the model and its tokenizer.
 
-    On a GPU the weights would be bfloat16, and the numbers of the book others.
+    On a GPU the weights would be bfloat16, which would change the book's numbers.
     """
     with without_torch():
         loaded = checkpoints.load()
@@ -25,7 +25,7 @@ def checkpoint() -> LoadedCheckpoint:
 
 
 def sizes() -> Architecture:
-    """Return how the model is built."""
+    """Return the model's sizes: numbers of layers and heads, widths."""
     return _sizes_and_weights()[0]
 
 
@@ -51,5 +51,5 @@ def tokens(ids: Sequence[int]) -> list[str]:
 
 @functools.cache
 def _sizes_and_weights() -> tuple[Architecture, Weights]:
-    """Read them from the files."""
+    """Read both from the checkpoint's files."""
     return architecture.embedded()

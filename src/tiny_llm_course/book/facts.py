@@ -1,4 +1,4 @@
-"""What the book says about the course as a whole, counted."""
+"""Counts that the book states about the course as a whole."""
 
 from collections.abc import Callable
 

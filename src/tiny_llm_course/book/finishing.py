@@ -1,4 +1,4 @@
-"""What Sphinx and the theme leave undone on a page."""
+"""Fixes to a page that Sphinx and the theme do not make themselves."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ _AFTER_THE_THEME = 900
 def _complete(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Say of which level captions are, and let the keyboard reach what scrolls."""
+    """Give captions their heading level, and let the keyboard reach what scrolls."""
     del app, page, template, doctree
     for part in ("body", "furo_navigation_tree"):
         if part in context:
@@ -32,7 +32,7 @@ def _keep_shapes_together(app: Sphinx, chapter: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Look at every chapter once it is read, and at every page once it is made."""
+    """Run after each chapter is read, and after each page is rendered."""
     app.connect("doctree-read", _keep_shapes_together)
     app.connect("html-page-context", _complete, priority=_AFTER_THE_THEME)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

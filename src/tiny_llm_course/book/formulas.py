@@ -40,13 +40,13 @@ def render(tex: str, *, display: bool) -> str:
 
     Args:
         tex: The formula, in TeX.
-        display: On lines of its own, and not inside a sentence.
+        display: Whether it stands on lines of its own, not inside a sentence.
 
     Raises:
         FormulaError: KaTeX does not understand it.
     """
     options = json.dumps({"displayMode": display, "macros": MACROS, "strict": "error"})
-    # `normalize` joins the pieces that the engine keeps a long string in.
+    # The engine keeps a long string in pieces; `normalize` joins them.
     call = f"katex.renderToString({json.dumps(tex)}, {options}).normalize()"
     try:
         return _engine().eval(call)
@@ -88,7 +88,7 @@ def _rendered(node: nodes.Element, *, display: bool) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Make this the way in which Sphinx sets formulas."""
+    """Register this as Sphinx's renderer of formulas."""
     app.add_html_math_renderer("katex", (_visit_inline, None), (_visit_display, None))
     app.add_css_file("katex/katex.min.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

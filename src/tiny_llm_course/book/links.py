@@ -1,4 +1,4 @@
-"""The links that leave the book. They are listed, and asked only on request."""
+"""The links that leave the book: listed always, requested only when asked for."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def external() -> list[str]:
 
 
 def broken() -> list[str]:
-    """Ask every link that leaves the book, and return those that lead nowhere."""
+    """Request every link that leaves the book, and return those that are broken."""
     found: list[str] = []
     for code in languages():
         with tempfile.TemporaryDirectory() as folder:

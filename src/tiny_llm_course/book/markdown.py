@@ -13,7 +13,7 @@ _OPTION = re.compile(r"^:([\w-]+):\s*(.*)$")
 
 @dataclass(frozen=True)
 class Block:
-    """What stands between two fences.
+    """A fenced block: the text between two fences.
 
     Attributes:
         kind: What follows the fence: "python", or "{task}" for a directive.

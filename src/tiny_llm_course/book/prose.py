@@ -55,7 +55,7 @@ def verify(chapter: Path) -> Iterator[str]:
 
 
 def misspelt(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the word of all that no word list has."""
+    """Yield line and word of everything that is in no word list."""
     for number, line in enumerate(_blank(_FORMULA, _prose(text)).splitlines(), 1):
         for word in _WORD.findall(line):
             plain = word.removesuffix("'s")
@@ -64,7 +64,7 @@ def misspelt(text: str) -> Iterator[tuple[int, str]]:
 
 
 def typed_in(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line of all decimals and percentages that are typed in by hand."""
+    """Yield the line of every decimal and percentage that is typed in by hand."""
     cited = set(_CITED.findall(text))
     plain = _blank(_NAME_WITH_A_NUMBER, _prose(text))
     for number, line in enumerate(plain.splitlines(), 1):
@@ -77,7 +77,7 @@ def typed_in(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _prose(text: str) -> str:
-    """Blank out code, links and comments, and keep the lines where they are."""
+    """Blank out code, links and comments, keeping line numbers unchanged."""
     lines = text.split("\n")
     for block in blocks(text):
         if block.kind not in _HOLD_PROSE:
@@ -90,7 +90,7 @@ def _prose(text: str) -> str:
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
-    """Replace what matches by the line breaks in it."""
+    """Replace a match by the line breaks in it."""
     return pattern.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
 
 

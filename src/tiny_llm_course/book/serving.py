@@ -1,4 +1,4 @@
-"""The book in a browser, built again whenever somebody changes it."""
+"""The book in a browser, rebuilt whenever a file of it changes."""
 
 import difflib
 import os
@@ -27,14 +27,14 @@ def serve(page: str, port: int, *, open_browser: bool) -> int:
 
     Args:
         page: A chapter, which an anchor may follow: "setup", "setup#linux".
-        port: Where to serve it on the loopback address.
+        port: The port on the loopback address.
         open_browser: Show the page.
 
     Returns:
         The exit code.
 
     Raises:
-        CourseError: There is no such page, or something else has the port.
+        CourseError: There is no such page, or the port is taken by another program.
     """
     url = f"http://{HOST}:{port}/{_file(page)}"
     if _is_taken(port):
@@ -85,7 +85,7 @@ def _is_taken(port: int) -> bool:
 
 
 def _is_the_book(port: int) -> bool:
-    """Tell whether it is the book that answers there."""
+    """Tell whether the server on a port serves the book."""
     try:
         with urllib.request.urlopen(
             f"http://{HOST}:{port}/objects.inv", timeout=2

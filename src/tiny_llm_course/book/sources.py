@@ -2,8 +2,8 @@
 
 In a chapter, {source}`layer_norm.py#RMSNorm` leads to the line of `RMSNorm` in the
 stub, {source}`kernels/matvec.h#matvec_naive` to that of a function in C++, and
-{source}`tests/test_week_1_day_4.py` to the tests of a day. What is not there fails the
-build.
+{source}`tests/test_week_1_day_4.py` to the tests of a day. A file or symbol that does
+not exist fails the build.
 """
 
 import ast
@@ -37,9 +37,9 @@ _log = logging.getLogger(__name__)
 
 @functools.cache
 def pages() -> dict[str, str]:
-    """Return the files that the book shows: their names in the repository, and texts.
+    """Return the files that the book shows: texts by name in the repository.
 
-    The learner's are shown as they were given, whatever has become of them since.
+    The learner's files are shown as the course delivers them, without edits.
     """
     stubs = starter.generate(REFERENCE)
     days = [day for week in weeks() for day in week.days]
@@ -138,7 +138,7 @@ class SourceRole(SphinxRole):
 
 
 def _function(source: CppCode, name: str) -> CppDefinition:
-    """Return the first function of a name.
+    """Return the first function with a given name.
 
     Raises:
         KeyError: There is none.
@@ -158,7 +158,7 @@ def _member(scope: ast.AST, name: str) -> ast.AST:
 
 
 def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Hand the pages to Sphinx."""
+    """Add the pages to Sphinx's build."""
     if not isinstance(app.builder, StandaloneHTMLBuilder):
         return
     for file, text in pages().items():
@@ -174,7 +174,7 @@ def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def _chapters(file: str) -> str:
-    """Link back to what explains a file."""
+    """Return links to the chapters that explain a file."""
     links = [
         f'<li><a href="{_up(file)}{task.chapter}.html#task-{task.address.task}">'
         f"{html.escape(f'{task.address}: {task.title}')}</a></li>"
@@ -186,12 +186,12 @@ def _chapters(file: str) -> str:
 
 
 def _files(task: Task) -> set[str]:
-    """Return the files that a task has to do with."""
+    """Return the files that belong to a task."""
     return {f"tests/{task.test_file}", *map(source_of, task.parts)}
 
 
 def _up(file: str) -> str:
-    """Lead from the page of a file to the chapters."""
+    """Return the relative path from a file's page up to the chapters."""
     return "../" * (file.count("/") + 1)
 
 

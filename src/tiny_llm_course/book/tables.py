@@ -1,9 +1,9 @@
-"""Tables in a chapter, whose rows a program has found.
+"""Tables in a chapter whose rows are computed.
 
     {tabulated} NAME      what `tables()` of the chapter's data gives: rows of cells
 
-Its `:columns:` are the head, with bars between: they are sentences of the chapter. The
-content is the caption.
+`:columns:` is the header, its cells separated by bars, so that the chapter holds its
+words. The content is the caption.
 """
 
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What the chapters of the days are made of: tasks, mistakes and questions.
+"""Directives for the chapters of the days: tasks, mistakes and questions.
 
     {task} N              the file, the stub and the commands of a task of this day
     {mistakes} a b c      why known mistakes are tempting; their anchors are here
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 def day_of(chapter: str) -> Day | None:
-    """Return the day that a chapter belongs to. None if it is not one of a day."""
+    """Return the day that a chapter belongs to. None for other chapters."""
     days = [day for week in weeks() for day in week.days]
     return next((day for day in days if day.chapter == chapter), None)
 
@@ -56,7 +56,7 @@ class TaskDirective(SphinxDirective):
 
 
 def _described(task: Task) -> str:
-    """Write what there is to say about a task, in Markdown."""
+    """Describe a task in Markdown."""
     files = dict.fromkeys(map(source_of, task.parts))
     new = [part for part in task.parts if tasks_of(part)[0] == task]
     in_cpp = [part for part in new if is_kernel(part)]
@@ -81,7 +81,7 @@ def _described(task: Task) -> str:
 
 
 class MistakesDirective(SphinxDirective):
-    """Explain why some known mistakes are tempting. The report links to this place."""
+    """Explain why some known mistakes are tempting. Reports link here."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -101,13 +101,13 @@ class QuestionDirective(DropdownDirective):
     """Ask something; the answer opens with a click."""
 
     def run_with_defaults(self) -> list[nodes.Node]:
-        """Make a dropdown that can be told from others."""
+        """Make a dropdown, marked so that the check can find it."""
         self.options["class-container"] = ["question"]
         return super().run_with_defaults()
 
 
 def _check_chapters(app: Sphinx, env: BuildEnvironment) -> None:
-    """Say which parts of a day its chapter lacks."""
+    """Warn about the tasks, mistakes and questions that a chapter lacks."""
     del app
     for name in env.found_docs:
         day = day_of(name)
@@ -117,7 +117,7 @@ def _check_chapters(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def complaints(day: Day, chapter: nodes.document) -> Iterable[str]:
-    """Yield what the chapter of a day lacks, or has too much of."""
+    """Yield what the chapter of a day lacks, or has but should not."""
     tasks = {f"task-{task.address.task}" for task in day.tasks}
     known = {
         one.anchor.partition("#")[2]

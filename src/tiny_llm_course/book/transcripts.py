@@ -6,10 +6,10 @@ r"""Console transcripts that a check runs again, and examples in Python.
     ...
     ```
 
-`solution` says what lies in the learner's folder: "starter", "reference", or a known
-mistake of the day, such as "eps-outside-the-root"; elsewhere than in the chapter of its
-day, it is CHAPTER#MISTAKE. Lines must come out as written, but for "..." in a line,
-which stands for anything, and "..." alone, for any lines.
+`solution` names the content of the learner's folder: "starter", "reference", or a known
+mistake of the day, such as "eps-outside-the-root"; in the chapter of another day it is
+CHAPTER#MISTAKE. The output has to match line by line. "..." within a line stands for
+any text, and "..." alone for any lines.
 
 Blocks of kind `pycon` run as Python types them, with `tiny_llm` being the reference.
 """
@@ -58,7 +58,7 @@ class CannotRun(ValueError):
 
 
 class TranscriptDirective(SphinxDirective):
-    """Show a transcript. Whether it is true, `verify` finds out."""
+    """Show a transcript. `verify` checks it."""
 
     has_content = True
     option_spec: ClassVar = {"solution": directives.unchanged_required}
@@ -74,8 +74,8 @@ class Command:
     """A command of a transcript, and what it prints.
 
     Attributes:
-        line: What is typed.
-        output: What follows.
+        line: The command line as typed.
+        output: The lines below it.
     """
 
     line: str
@@ -91,7 +91,7 @@ def commands(body: Sequence[str]) -> Iterator[Command]:
 
 
 def verify(chapter: Path) -> Iterator[str]:
-    """Run all that a chapter shows as run, and yield what comes out differently."""
+    """Run a chapter's transcripts and examples, and yield what differs."""
     name, text = chapter.stem, chapter.read_text(encoding="utf-8")
     for hidden in _INDENTED.finditer(text):
         line = text.count("\n", 0, hidden.start()) + 1
@@ -104,10 +104,10 @@ def verify(chapter: Path) -> Iterator[str]:
 
 
 def update(chapter: Path) -> bool:
-    """Write what comes out into the transcripts of a chapter that are not true.
+    """Rewrite the transcripts of a chapter that differ from the real output.
 
     Returns:
-        Whether there was one.
+        Whether any transcript has changed.
 
     Raises:
         CourseError: A transcript cannot be run.
@@ -127,7 +127,7 @@ def update(chapter: Path) -> bool:
 
 
 def _told(chapter: str, block: Block) -> Iterator[str]:
-    """Yield the lines of a transcript as they are when it is run."""
+    """Yield the lines of a transcript, with real output where it was wrong."""
     for command, printed in _outcomes(chapter, block):
         is_true = matches(command.output, printed)
         yield f"$ {command.line}"
@@ -135,7 +135,7 @@ def _told(chapter: str, block: Block) -> Iterator[str]:
 
 
 def _outcomes(chapter: str, block: Block) -> Iterator[tuple[Command, str]]:
-    """Run a transcript in a checkout of its own: each command, and what it prints."""
+    """Run a transcript in its own checkout; return each command with its output."""
     shown = [(command, _called(command.line)) for command in commands(block.body)]
     with tempfile.TemporaryDirectory() as folder:
         checkout = lay_out(Path(folder), chapter, block.options.get("solution", ""))
@@ -159,7 +159,7 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
 
     Args:
         root: An empty folder.
-        chapter: Whose mistakes are meant.
+        chapter: The chapter whose known mistakes `solution` may name.
         solution: "starter", "reference" or the name of a known mistake.
 
     Raises:
@@ -211,7 +211,7 @@ def _printed(called: Sequence[str], checkout: Checkout) -> str:
 
 
 def _called(line: str) -> list[str]:
-    """Return what Python is given to run a command.
+    """Return the arguments for Python that run a command.
 
     Raises:
         CannotRun: It is not one of the commands of the course.
@@ -285,7 +285,7 @@ def _python(
 
 
 def _path() -> list[str]:
-    """Return the folders on the path that whoever started this has set."""
+    """Return the folders on the PYTHONPATH of this process."""
     return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 

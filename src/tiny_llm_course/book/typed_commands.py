@@ -1,4 +1,4 @@
-"""The commands that a page tells the reader to type: do they exist, as written?"""
+"""Checks that the commands on a page exist, with the options written there."""
 
 import importlib
 import re
@@ -14,7 +14,7 @@ import click
 from tiny_llm_course.places import ROOT
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
-"""What is read before the book is opened."""
+"""Pages outside the book that show commands as well."""
 
 _SHOWN = re.compile(r"(?:^ *|`)(?:\$ )?(pdm run [^`\n]+)", re.MULTILINE)
 
@@ -30,7 +30,7 @@ def verify(page: Path) -> Iterator[str]:
 
 
 def refusal(line: str) -> str | None:
-    """Return why a command is refused. None if it is not; it is not run."""
+    """Parse a command without running it. Return why it is refused, or None."""
     try:
         _, _, name, *arguments = shlex.split(line, comments=True)
     except ValueError:
@@ -51,7 +51,7 @@ def refusal(line: str) -> str | None:
 
 
 def scripts() -> dict[str, str]:
-    """Return the commands of `pdm run`, and the function behind each."""
+    """Return the function that each command of `pdm run` calls."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     return {
         name: script["call"]
@@ -64,7 +64,7 @@ def call(function: str, *arguments: str) -> tuple[str, ...]:
 
     Args:
         function: Where it is, such as "tiny_llm_course.commands.starter:command".
-        arguments: What it finds on its command line.
+        arguments: Its command line arguments.
     """
     module, _, name = function.partition(":")
     code = f"import sys; from {module} import {name}; sys.exit({name}())"

@@ -21,7 +21,7 @@ NUMBERS = {
     "rms_norm_eps": Numbers(1e-12, 1),
     "rope_theta": Numbers(1, 10**12),
 }
-# Where Qwen2 leaves a choice, the one that the course builds.
+# Where Qwen2 has variants, the one that the course builds.
 CHOICES = {
     "hidden_act": "silu",
     "rope_scaling": None,
@@ -64,7 +64,7 @@ def read_config(folder: Path) -> Config:
 
 
 def _rotations(path: Path, stored: Config) -> Config:
-    """Return what `transformers` 5 writes of the rotations, apart from the rest."""
+    """Return the RoPE settings, which `transformers` 5 writes into an object."""
     found = stored.get("rope_parameters")
     if not isinstance(found, dict | None):
         raise unexpected(path, "rope_parameters", "an object", found)
@@ -86,7 +86,7 @@ def _check_heads(path: Path, config: Config) -> None:
 
 
 def _check_quantization(path: Path, config: Config) -> None:
-    """Check that weights, where they are quantised, are so in MLX's affine groups."""
+    """Check that quantised weights, if any, are in MLX's affine format."""
     names = ("quantization", "quantization_config")
     found = [config[name] for name in names if config.get(name) is not None]
     if found and not _is_affine(config.get("quantization")):
@@ -97,7 +97,7 @@ def _check_quantization(path: Path, config: Config) -> None:
 def _is_affine(found: object) -> bool:
     """Tell whether settings are of MLX's format.
 
-    Beside their own entries they may hold those of a layer that differs.
+    They may also hold entries for single layers that differ.
     """
     if not isinstance(found, dict):
         return False
@@ -111,5 +111,5 @@ def _is_affine(found: object) -> bool:
 
 
 def _is_one_of(allowed: tuple[int, ...], found: object) -> bool:
-    """Tell whether a value is one of some whole numbers. 4.0 is none."""
+    """Tell whether a value is one of some integers. 4.0 does not count as one."""
     return isinstance(found, int) and found in allowed

@@ -5,27 +5,27 @@ from pathlib import Path
 from tiny_llm_course.errors import CourseError
 
 SHOWN = 120
-"""Characters of what a file holds that a message repeats."""
+"""At most this many characters of a file's content appear in a message."""
 
 
 class CheckpointError(CourseError, ValueError):
-    """A checkpoint of no use: a ValueError to code, one line to a person."""
+    """A checkpoint cannot be used. Code sees a ValueError, a learner one line."""
 
 
 def unexpected(path: Path, name: str, wanted: object, found: object) -> CheckpointError:
-    """Say which entry of a file is not what it has to be."""
+    """Return the error for an entry of a file that is not as expected."""
     return CheckpointError(
         f"{path}: expected {name} to be {wanted}, got {shown(found)}"
     )
 
 
 def shown(found: object) -> str:
-    """Write what a file holds so that it fits a line, with nothing but plain text."""
+    """Write a value from a file as plain text that fits on a line."""
     return _cut(repr(found))
 
 
 def plain(text: str) -> str:
-    """Write a text of others in the same way, without quotes around it."""
+    """Write untrusted text as `shown` does, but without quotes."""
     return _cut(repr(text)[1:-1])
 
 

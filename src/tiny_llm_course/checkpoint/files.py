@@ -12,17 +12,17 @@ MAX_TEXT_BYTES = 16 * 2**20
 """Tokenizers of Qwen have up to 11 MB; reading takes up to 50 times the memory."""
 MAX_OBJECT_BYTES = 4 * 2**20
 MAX_DEPTH = 20
-"""Of settings. Those of Qwen2 are nested 4 deep, and Python gives up at 1,000."""
+"""Limit for nested settings. Qwen2's are 4 deep; Python's reader fails at 1,000."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers that an entry may have.
+    """The range of numbers that an entry may hold.
 
     Attributes:
         least: The smallest.
         most: The largest.
-        whole: Whether there is nothing between 1 and 2.
+        whole: Whether only integers are allowed.
     """
 
     least: float
@@ -30,7 +30,7 @@ class Numbers:
     whole: bool = False
 
     def __contains__(self, value: object) -> bool:
-        """Tell whether JSON has such a number. True is none, nor is NaN."""
+        """Tell whether a JSON value is such a number. True and NaN are not."""
         if not isinstance(value, int if self.whole else int | float):
             return False
         return not isinstance(value, bool) and self.least <= value <= self.most
@@ -41,9 +41,9 @@ class Numbers:
 
 
 def check_files(folder: Path) -> None:
-    """Check that what libraries open in `folder` are files, and of a sensible size.
+    """Check that the files that libraries open in `folder` are regular and not too big.
 
-    Whoever opens a named pipe waits for its other end, and a device has no end.
+    Opening a named pipe would block, and reading a device might never end.
 
     Raises:
         CheckpointError: Naming the file.
@@ -79,12 +79,12 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_optional(path: Path) -> dict[str, Any]:
-    """Read a JSON file that a checkpoint may leave out: an empty object if it does."""
+    """Read an optional JSON file; return an empty object if there is none."""
     return read_object(path) if path.exists() else {}
 
 
 def _check_size(path: Path, most: int) -> None:
-    """Check that a file can be read as a whole."""
+    """Check that a file is small enough to be read at once."""
     if path.stat().st_size > most:
         raise CheckpointError(
             f"{path}: expected at most {most} bytes, got {path.stat().st_size}"
@@ -101,7 +101,7 @@ def _check_depth(path: Path, content: Any) -> None:  # noqa: ANN401
 
 
 def _inside(content: Any) -> Collection[Any]:  # noqa: ANN401
-    """Return what a list or an object holds."""
+    """Return the values in a list or an object."""
     if isinstance(content, dict):
         return content.values()
     return content if isinstance(content, list) else ()
@@ -114,5 +114,5 @@ def _too_deep(path: Path) -> CheckpointError:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    """Refuse what Python's reader takes beside JSON: NaN, Infinity and -Infinity."""
+    """Refuse NaN, Infinity and -Infinity, which Python reads but JSON forbids."""
     raise ValueError(name)

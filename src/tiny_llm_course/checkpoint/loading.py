@@ -28,7 +28,7 @@ class LoadedCheckpoint:
         model: The model of `mlx_lm`: `args`, and layers with weights.
         tokenizer: The `TokenizerWrapper` of `mlx_lm`.
         config: The settings, from `config.json`.
-        sampling: How its makers would have tokens drawn.
+        sampling: The sampling settings that its makers recommend.
         is_ours: Whether it came with the course, and its chat template with it.
     """
 
@@ -47,7 +47,7 @@ class LoadedCheckpoint:
         """Count the tokens of `prompt`.
 
         Raises:
-            CourseError: They are more than the model can see.
+            CourseError: The prompt is longer than the model's context.
         """
         num_tokens = len(self.tokenizer.encode(prompt))
         if num_tokens > self.context:
@@ -58,7 +58,7 @@ class LoadedCheckpoint:
         return num_tokens
 
     def chat_prompt(self, messages: list[dict[str, str]]) -> str:
-        """Render `messages` with the chat template, up to where the answer begins.
+        """Render `messages` with the chat template, ready for the answer.
 
         Args:
             messages: Each with "role" ("user", "assistant" or "system") and "content".
@@ -96,7 +96,7 @@ def load(name: str = "embedded") -> LoadedCheckpoint:
     completed = {key: config[key] for key in ("rope_theta", "tie_word_embeddings")}
     try:
         model, settings = load_model(folder, lazy=True, model_config=completed)
-    except Exception as error:  # what mlx_lm reads besides, it does not check
+    except Exception as error:  # mlx_lm does not check the other files that it reads
         raise CheckpointError(f"{folder}: mlx_lm: {shown(error)}") from error
     widen_on_cpu(model)
     mx.eval(model.parameters())

@@ -1,8 +1,8 @@
-"""A program that renders one chat template, in a process that may come to grief.
+"""Renders one chat template, as a program in a process that may fail or be killed.
 
-`templates.py` starts it. It reads JSON from stdin: the template, the values that the
-template sees, and how many bytes it may take. It prints the text, or with exit code 1
-what went wrong.
+`templates.py` starts it. It reads JSON from stdin: the template, its variables, and how
+many bytes of memory it may use. It prints the rendered text; on failure it prints the
+error and exits with 1.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ MAX_CHARACTERS = 4 * 2**20
 
 
 class PublicNamespace(Namespace):
-    """What templates keep their variables in, closed to the inner names of Python."""
+    """The namespace of a template's variables, without access to Python's internals."""
 
     def __init__(self, *given: Mapping[str, object], **more: object) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Generation(Extension):
     tags = {"generation"}  # noqa: RUF012 - as jinja2 has it
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
-        """Take what stands in the block."""
+        """Parse the content of the block."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
@@ -80,9 +80,9 @@ def _raise_exception(message: str) -> NoReturn:
 
 
 def main() -> int:
-    """Render what stdin asks for."""
+    """Render the template from stdin."""
     given = json.load(sys.stdin)
-    # macOS knows the limit and does not keep to it.
+    # macOS accepts the limit but does not enforce it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (given["max_bytes"],) * 2)
     try:

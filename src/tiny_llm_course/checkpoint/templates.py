@@ -1,4 +1,4 @@
-"""Chat templates of other people, each rendered in a process of its own.
+"""Renders untrusted chat templates, each in a process of its own.
 
 A template is a program. It cannot leave its sandbox, but it can run for ever or make a
 text larger than the memory, and a loop inside a library cannot be stopped from outside.
@@ -18,10 +18,10 @@ MAX_BYTES = 2**29
 
 
 def render(tokenizer: Any, messages: list[dict[str, str]]) -> str:  # noqa: ANN401
-    """Render `messages` up to where the answer begins, within limits.
+    """Render `messages`, ready for the answer, within limits of time and memory.
 
-    The process takes a seventh of a second to start (two x86 cores, Python 3.11), and
-    knows nothing but the template, the special tokens and the messages.
+    The process takes a seventh of a second to start (two x86 cores, Python 3.11). It
+    gets only the template, the special tokens and the messages.
 
     Args:
         tokenizer: The `TokenizerWrapper` of `mlx_lm`.

@@ -1,4 +1,4 @@
-"""The tokenizer of a checkpoint, and how its makers would have tokens drawn."""
+"""The tokenizer of a checkpoint, and its recommended sampling settings."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,12 @@ SAMPLING = {
 
 @dataclass(frozen=True)
 class SamplingDefaults:
-    """How the makers of a model would have its next token drawn.
+    """The sampling settings that the makers of a model recommend.
 
     Attributes:
         temp: Temperature. 0 takes the likeliest token.
-        top_p: Probability to draw from. 1 is all of it.
-        top_k: Number of tokens to draw from. 0 is all of them.
+        top_p: Share of the probability mass to sample from. 1 is all of it.
+        top_k: Number of likeliest tokens to sample from. 0 is all of them.
     """
 
     temp: float = 0.0
@@ -55,8 +55,8 @@ def load_tokenizer(
 
     Args:
         folder: The checkpoint.
-        end_tokens: Ids that end a text, beside the tokenizer's own, as the settings
-            have them: one, a list, or None.
+        end_tokens: Ids that end a text, in addition to the tokenizer's own, as in the
+            settings: one, a list, or None.
         vocab_size: Number of tokens that the model knows.
 
     Raises:
@@ -77,7 +77,7 @@ def load_tokenizer(
             {"trust_remote_code": False, "local_files_only": True},
             eos_token_ids=end_tokens,
         )
-        # Some settings are not looked at before there is a text.
+        # Some settings are only used once a text is encoded.
         tokenizer.decode(tokenizer.encode("a text"))
     except Exception as error:  # tokenizers raises nothing narrower
         raise CheckpointError(

@@ -14,7 +14,8 @@ from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
 Weights = dict[str, mx.array]
 
 MAX_HEADER_BYTES = 4 * 2**20
-"""Of the names and shapes in a file: a Qwen2 of 80 layers, packed, has a tenth."""
+"""Limit for a file's header (names and shapes). Qwen2 with 80 quantised layers needs a
+tenth."""
 
 
 def read_weights(folder: Path) -> Weights:
@@ -42,9 +43,9 @@ def read_weights(folder: Path) -> Weights:
 
 
 def _check_header(path: Path) -> None:
-    """Check that a file holds all the numbers that its header speaks of.
+    """Check that a file is as long as its header says.
 
-    MLX takes the header's word for it, and finds out when it reads the numbers.
+    MLX trusts the header, and fails only when it reads the numbers.
     """
     try:
         with path.open("rb") as file:
@@ -63,8 +64,8 @@ def _check_header(path: Path) -> None:
 def check_weights(weights: Weights, config: Config, folder: Path) -> None:
     """Check that every weight of the model is there, with its shape, and no other.
 
-    What a model of these settings holds is read off `mlx_lm`'s: it costs nothing to
-    build one, since MLX computes no weight before it is used.
+    The expected names and shapes are those of `mlx_lm`'s model with these settings.
+    Building one is free, since MLX computes no weight before it is used.
 
     Raises:
         CheckpointError: Naming the weight, what was expected and what was found.

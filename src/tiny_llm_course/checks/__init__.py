@@ -1,1 +1,1 @@
-"""What has to hold before a change goes in, and what of it is known to hold still."""
+"""The steps of `pdm run check`, and a cache of those that have already passed."""

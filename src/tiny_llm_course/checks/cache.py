@@ -1,4 +1,4 @@
-"""Results of steps, kept for as long as all that they depend on is the same."""
+"""Cached results of steps, valid while everything they depend on is unchanged."""
 
 import json
 import os
@@ -18,10 +18,10 @@ SETTINGS = ("TINY_LLM_", "MLX_", "OPENBLAS_CORETYPE", "BOOK", "CHROMIUM", "CXX")
 
 
 class Kept:
-    """How steps ended in earlier checks of a checkout.
+    """The results of steps in earlier checks of a checkout.
 
     Attributes:
-        root: The checkout. Its files count as they are when this is made.
+        root: The checkout. Its files are read once, when this is created.
     """
 
     def __init__(self, root: Path) -> None:
@@ -31,7 +31,7 @@ class Kept:
         self._folder = root / ".cache" / "checks"
 
     def outcome(self, step: Step) -> Outcome | None:
-        """Return how a step ended, if nothing that it depends on has changed."""
+        """Return the result of a step, if nothing that it depends on has changed."""
         record = self._record(step)
         if record.get("machine") != self._machine:
             return None
@@ -43,16 +43,16 @@ class Kept:
         return Outcome(True, record["last_line"], 0.0, was_kept=True)
 
     def duration_s(self, step: Step) -> float:
-        """Return how long a step took the last time; nobody knows: forever."""
+        """Return how long a step took the last time; infinity if that is unknown."""
         return self._record(step).get("duration_s", float("inf"))
 
     def keep(self, step: Step, outcome: Outcome, noted: Iterable[str]) -> None:
-        """Keep how a step ended, if it succeeded and nobody wrote in the meantime.
+        """Store the result of a step, if it succeeded and no file changed meanwhile.
 
         Args:
             step: The step.
             outcome: How it ended.
-            noted: What it has read, in lines as `tracing` writes them.
+            noted: What it has read, as lines that `tracing` wrote.
         """
         names = depended_on(noted) | self._sources.matching(step.reads)
         if step.makes:
@@ -81,12 +81,12 @@ class Kept:
             return {}
 
     def _path(self, step: Step) -> Path:
-        """Return where a step's result lies."""
+        """Return the file of a step's result."""
         return self._folder / f"{short_hash(repr(step).encode())}.json"
 
 
 def describe_machine() -> str:
-    """Return what changes with the machine, its libraries, programs and settings."""
+    """Return a description of the machine, its libraries, programs and settings."""
     libraries = sorted(f"{one.name} {one.version}" for one in metadata.distributions())
     programs = [path for path in map(shutil.which, PROGRAMS) if path]
     versions = [(path, Path(path).stat().st_mtime) for path in programs]

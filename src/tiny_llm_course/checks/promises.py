@@ -1,12 +1,12 @@
 """What docstrings and headers promise, and the graded test that holds each promise.
 
 Promises are read from the reference: each sentence and formula of a docstring, each
-argument, what is returned, the shapes in the annotations, and each default. No test
-asks for what stands under `Raises`, which is for whoever uses a solution. Of a kernel
-it is the comment above it, and the one at the top of its header, which is for all.
+argument, what is returned, the shapes in the annotations, and each default. `Raises` is
+left out, since no test asks for it: it is written for callers. The promises of a kernel
+are in the comment above it, and those of all its kernels at the top of a header.
 
-`tests/promises/week_N.toml` says by which tests each of them is held, and
-`python -m tiny_llm_course.checks.promises` makes `tests/PROMISES.md` of it.
+`tests/promises/week_N.toml` names the tests that hold each of them, and `python -m
+tiny_llm_course.checks.promises` writes `tests/PROMISES.md` from it.
 """
 
 import ast
@@ -39,7 +39,7 @@ uses a solution: no test asks for it. Made by
 def public_names() -> list[str]:
     """Return what the required tasks implement, in the order of the days.
 
-    Before the kernels of a header comes the header itself, as "matvec.h".
+    A header, such as "matvec.h", comes before its kernels.
     """
     parts = (part for task in tasks() if not task.optional for part in task.parts)
     headers = ((part.partition(":")[0], part) for part in parts)
@@ -70,7 +70,7 @@ def promises(name: str) -> list[str]:
 
 
 def _comment_above(what: str, header: str) -> str:
-    """Return the comment that stands above what a pattern matches, without slashes."""
+    """Return the comment above what a pattern matches, without slashes."""
     text = _headers()[f"kernels/{header}"]
     found = re.search(rf"((?:^///.*\n)+)(?={what})", text, re.MULTILINE)
     assert found, f"nothing stands above {what} in {header}"
@@ -84,9 +84,9 @@ def _headers() -> dict[str, str]:
 
 
 def held_by() -> dict[str, dict[str, list[str] | str]]:
-    """Read which tests hold what, by public name and by how the promise begins.
+    """Read which tests hold each promise, by public name and by the promise's start.
 
-    A test is called as in "week_1_day_1::task_1_softmax_agrees_with_torch".
+    Tests are named as in "week_1_day_1::task_1_softmax_agrees_with_torch".
     """
     found: dict[str, dict[str, list[str] | str]] = {}
     for path in sorted(HELD_BY.glob("*.toml")):
@@ -101,7 +101,7 @@ def held_by() -> dict[str, dict[str, list[str] | str]]:
 
 
 def graded_tests() -> set[str]:
-    """Return all graded tests of required tasks, as `held_by` calls them."""
+    """Return all graded tests of required tasks, named as in `held_by`."""
     found: set[str] = set()
     for path in TESTS.glob("test_week_?_day_?.py"):
         names = re.findall(r"^def test_(\w+)", path.read_text("utf-8"), re.MULTILINE)
@@ -110,7 +110,7 @@ def graded_tests() -> set[str]:
 
 
 def problems() -> Iterator[str]:
-    """Yield what is amiss: a promise that nobody holds, or an entry about nothing."""
+    """Yield each promise that no test holds, and each entry without a promise."""
     entries, known = held_by(), graded_tests()
     for symbol in public_names():
         found, own = promises(symbol), entries.get(symbol, {})
@@ -129,9 +129,9 @@ def problems() -> Iterator[str]:
 
 
 def _of_its_tasks(symbol: str) -> tuple[str, ...]:
-    """Return how the tests begin of a symbol's tasks, and of those that build on one.
+    """Return the test name prefixes of a symbol's tasks, and of those building on them.
 
-    Grouped attention learns the name of the causal mask in the task of the mask.
+    The mask argument of grouped attention, for example, is tested by the mask's task.
     """
     own = {
         task.address
@@ -167,7 +167,7 @@ def _listed(tests: list[str]) -> str:
 
 
 def _beginnings(promise: str, entries: dict[str, Any]) -> list[str]:
-    """Return the entries that a promise begins with."""
+    """Return the entries that are a prefix of a promise."""
     return [one for one in entries if promise.startswith(one)]
 
 
@@ -203,12 +203,12 @@ def _told(docstring: str) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """Undo line breaks."""
+    """Join the lines of a text into one."""
     return " ".join(text.split())
 
 
 def _signed(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield what a signature promises: shapes and defaults."""
+    """Yield the promises of a signature: shapes and defaults."""
     arguments = [one for one in function.args.args if one.annotation]
     shapes = [
         f"{one.arg} {shape}"
@@ -235,7 +235,7 @@ def _defaults(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def _write(path: Path = TABLE) -> None:
-    """Write the page where it belongs."""
+    """Write `tests/PROMISES.md`."""
     path.write_text(table(), encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.checks.tracing.sitecustomize import NOTED_IN
 
 SETTINGS = {
-    "BOOK": str(BUILT),  # built by now
+    "BOOK": str(BUILT),  # built already
     "OMP_NUM_THREADS": "1",  # steps that run side by side do not fight for cores
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
@@ -25,11 +25,11 @@ TRACING = "src/tiny_llm_course/checks/tracing"
 
 
 class Runner:
-    """Run steps side by side: one more than there are cores, as some wait at times.
+    """Run steps in parallel: one more than there are cores, as some of them wait.
 
     Args:
-        kept: Knows which need not run.
-        anew: Run these as well.
+        kept: The cache of steps that have passed.
+        anew: Whether to run cached steps again.
     """
 
     def __init__(self, kept: Kept, *, anew: bool = False) -> None:
@@ -38,9 +38,9 @@ class Runner:
         self._children = set[subprocess.Popen[str]]()
 
     def run(self, steps: Sequence[Step]) -> Iterator[tuple[Step, Outcome]]:
-        """Run some steps, and yield how each ended. The first that fails is the last.
+        """Run steps and yield each result, stopping after the first failure.
 
-        What took longest the last time comes first, so that no core waits in the end.
+        The steps that took longest last time start first, to keep all cores busy.
         """
         in_turn = sorted(steps, key=self._kept.duration_s, reverse=True)
         threads = ThreadPoolExecutor((os.cpu_count() or 1) + 1)
@@ -56,7 +56,7 @@ class Runner:
                 child.terminate()
 
     def _outcome(self, step: Step) -> Outcome:
-        """Return what is known of a step, or run it and keep what comes of it."""
+        """Return the cached result of a step, or run it and cache the result."""
         known = self._kept.outcome(step)
         if known and step.may_be_kept and not self._anew:
             return known
@@ -70,7 +70,7 @@ class Runner:
         return outcome
 
     def _run(self, step: Step, noted: Path) -> tuple[int, str]:
-        """Run a step in the root of the repository: its exit code, and all it printed.
+        """Run a step in the root of the repository; return exit code and output.
 
         Args:
             step: The step.

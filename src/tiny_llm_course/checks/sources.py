@@ -1,4 +1,4 @@
-"""The files that a check is about, and a digest of each."""
+"""The files of a checkout, with a digest of each."""
 
 import fnmatch
 import hashlib
@@ -10,10 +10,10 @@ from pathlib import Path
 from tiny_llm_course.checks.tracing.sitecustomize import ALL
 
 MADE_HERE = {"__pycache__", "build", "copies", "runs"}
-"""Folders that are no source; nor is what begins with a dot."""
+"""Folders that hold no sources. Names that begin with a dot are left out too."""
 
 PAGES = "book/build/site"
-"""The built book is one, for what looks at its pages."""
+"""The built book counts as a source for steps that test its pages."""
 
 READ_WHOLE = (
     "src/extensions/",
@@ -22,12 +22,12 @@ READ_WHOLE = (
     "src/tiny_llm_course/checkpoint/embedded/",
     "tests/course/kernels/",
 )
-"""Who opens one file here may have a compiler or a library read the others."""
+"""A step that opens one file here may have a compiler or library read the others."""
 
 BUILT_FROM = {"src/tiny_llm": "extensions", "src/tiny_llm_ref": "extensions_ref"}
-"""Where the kernels are that a compiled module in a folder is made from.
+"""By folder of a compiled module: the folder of the kernels it is compiled from.
 
-Besides, it is made from what all modules share.
+It also depends on the sources that all modules share.
 """
 
 
@@ -43,7 +43,7 @@ class Sources:
 
     @classmethod
     def of(cls, root: Path) -> "Sources":
-        """Read those of a checkout."""
+        """Read the files of a checkout."""
         digests = {
             Path(folder, file).relative_to(root).as_posix(): digest_of(
                 Path(folder, file)
@@ -60,9 +60,9 @@ class Sources:
         return {name for one in patterns for name in fnmatch.filter(self.digests, one)}
 
     def digest(self, name: str) -> str:
-        """Return what changes with a `file`, the names in a `folder/`, or a `tree/**`.
+        """Return a digest of a `file`, of the names in a `folder/`, or of a `tree/**`.
 
-        What there is not has a digest as well: it may come to be.
+        What does not exist has a digest as well, since it may be created.
         """
         if name.endswith(ALL):
             tree = name.removesuffix(ALL)
@@ -77,17 +77,17 @@ class Sources:
 
 
 def _leave_out(folders: list[str]) -> None:
-    """Take those folders out of a list that are not looked into."""
+    """Remove the folders from a list that are not searched."""
     folders[:] = {one for one in folders if one[0] != "."} - MADE_HERE
 
 
 def depended_on(noted: Iterable[str]) -> set[str]:
-    """Return what a process depends on that has read what `tracing` noted."""
-    return {source for line in noted if line for source in _behind(line)}
+    """Return what a process depends on, given what `tracing` noted."""
+    return {source for line in noted if line for source in _made_from(line)}
 
 
-def _behind(name: str) -> set[str]:
-    """Return the source of what was read, or the sources."""
+def _made_from(name: str) -> set[str]:
+    """Return the sources that a file was made from: itself, unless it was generated."""
     folder, _, file = name.rpartition("/")
     if folder.endswith("__pycache__") and file:
         module, _, _ = file.partition(".")

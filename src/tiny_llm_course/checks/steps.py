@@ -22,11 +22,11 @@ class Step:
     """One program that must succeed.
 
     Args:
-        claim: What holds if it does, and the others with this claim.
+        claim: What holds if it succeeds, and so do all other steps with this claim.
         arguments: What follows `python` on the command line.
-        part: Which of several with this claim it is.
-        reads: The files that it depends on besides those that Python opens.
-        makes: A folder without which it has to run again.
+        part: The name of this step among those with the same claim.
+        reads: The files that it depends on in addition to those that Python opens.
+        makes: A folder that it creates. While that is missing, no result is cached.
         may_be_kept: Whether it need not run again once it has succeeded.
     """
 
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def last_line(self) -> str:
-        """The line that sums up, without what it is framed with."""
+        """The summary line of the output, without its frame."""
         lines = self.output.split("\n")
         return next((line.strip("= ") for line in reversed(lines) if line.strip()), "")
 
@@ -80,11 +80,11 @@ FIRST = (
     Step("so do their stubs", _command("build_ext"), may_be_kept=False),
     BOOK,
 )
-"""What the others build on. Kernels see for themselves whether anything has changed."""
+"""The steps that the others need. Compiling does nothing if nothing has changed."""
 
 
 def steps() -> list[Step]:
-    """Return the others, which may run side by side: the long ones first."""
+    """Return the other steps, which may run in parallel, the long ones first."""
     ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
     return [
         Step("pyright finds nothing", pyright, reads=PYTHON),
@@ -100,7 +100,7 @@ def steps() -> list[Step]:
 
 
 def _proof(day: Day) -> Step:
-    """Grade the reference, all known mistakes and all right ways on one day."""
+    """Grade the reference and all known solutions, wrong and right, on one day."""
     return Step(
         "the tests tell right from wrong",
         _command("test_grader", "--week", f"{day.week}", "--day", f"{day.number}"),
@@ -109,7 +109,7 @@ def _proof(day: Day) -> Step:
 
 
 def _truth(page: Path) -> Step:
-    """Run all that a page of the book, or before it, shows as run."""
+    """Check what a chapter shows as run, or the commands in one of `PAGES`."""
     name = page.relative_to(ROOT).as_posix()
     arguments = _command("book", "--check", "--only", page.stem)
     return Step("what the book shows is true", arguments, part=name)
@@ -118,7 +118,8 @@ def _truth(page: Path) -> Step:
 def _in_a_browser() -> Iterator[Step]:
     """Yield a step for each file of tests of the book, or for each page it is about.
 
-    What Python opens is noted; styles, scripts and fonts the browser finds by itself.
+    Files that Python opens are traced; styles, scripts and fonts, which only the
+    browser reads, are listed.
     """
     names = [path.stem for path in chapters()]
     for step in _tests("the book works in a browser", "book"):
@@ -147,7 +148,7 @@ def _tests(claim: str, folder: str) -> Iterator[Step]:
 def grade_starter() -> int:
     """Grade the starter, and print the tests that do not say "not started".
 
-    A test that passes on a stub would pass on anything.
+    A test that passes on a stub could not fail.
     """
     results = grade(select_days(None, None), "tiny_llm").tests.values()
     surprising = [result for result in results if result.status != NOT_STARTED]

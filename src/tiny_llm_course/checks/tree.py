@@ -1,7 +1,7 @@
-"""What CONTRIBUTING.md shows of this package: its parts, and who uses whom.
+"""Writes the part of CONTRIBUTING.md that shows the package's parts and imports.
 
-A part is a folder, or a file that stands beside the folders. The picture is made of the
-imports and drawn by Mermaid, without the arrows that a way round along others implies.
+A part is a folder, or a file beside the folders. The graph is made of the imports and
+drawn by Mermaid; an arrow that other arrows imply is left out (transitive reduction).
 `python -m tiny_llm_course.checks.tree` brings the page up to date.
 """
 
@@ -15,7 +15,7 @@ from tiny_llm_course.places import ROOT
 
 PAGE = ROOT / "CONTRIBUTING.md"
 Uses = dict[str, set[str]]
-"""By part: which others it uses."""
+"""The parts that each part uses."""
 
 BEGIN, END = "<!-- tree: begin -->\n", "<!-- tree: end -->\n"
 
@@ -26,7 +26,7 @@ def uses() -> Uses:
     for file in sorted(COURSE.rglob("*.py")):
         others = {part_of(one) for one in imported_files(file)}
         found[part_of(file)] = found.get(part_of(file), set()) | others
-    del found[COURSE.name]  # what it is made of, and imports for all
+    del found[COURSE.name]  # its `__init__.py` only loads what all parts need
     return {part: others - {part, COURSE.name} for part, others in found.items()}
 
 
@@ -39,7 +39,7 @@ def part_of(file: Path) -> str:
 
 
 def needed(uses: Uses) -> Uses:
-    """Leave out what a part reaches along other arrows as well."""
+    """Drop the arrows that other arrows imply."""
 
     @functools.cache
     def reached_from(part: str) -> set[str]:
@@ -61,13 +61,13 @@ def picture() -> str:
 
 
 def _node(part: str) -> str:
-    """Return a part as Mermaid names it, and what is written on it if that differs."""
+    """Return a part as a node in Mermaid, with a label if that differs from its id."""
     name = re.sub("[/.]", "_", part)
     return name if name == part else f'{name}["{part}"]'
 
 
 def table() -> str:
-    """Return what each part says of itself, in a table."""
+    """Return a table of the parts, each with the first line of its docstring."""
     rows = [f"| `{part}` | {_sentence(part)} |" for part in sorted(uses())]
     return "\n".join(["| part | what it is |", "|---|---|", *rows]) + "\n"
 
@@ -80,13 +80,13 @@ def _sentence(part: str) -> str:
 
 
 def drawn(page: str) -> str:
-    """Return a page with what belongs between its marks."""
+    """Return a page with graph and table filled in between its marks."""
     start, stop = page.index(BEGIN) + len(BEGIN), page.index(END)
     return f"{page[:start]}{picture()}\n{table()}{page[stop:]}"
 
 
 def _redraw() -> None:
-    """Bring the page up to date."""
+    """Bring CONTRIBUTING.md up to date."""
     PAGE.write_text(drawn(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -1,1 +1,1 @@
-"""One file per `pdm run` command: each parses and prints, the work is elsewhere."""
+"""One file per `pdm run` command. It parses and prints; other packages do the work."""

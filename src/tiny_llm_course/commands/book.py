@@ -13,7 +13,7 @@ PACKAGES = (
     *("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton"),
     *("sphinx_autobuild", "quickjs", "matplotlib", "spylls", "pytest", "torch"),
 )
-"""What the book is made with; the last two are behind its numbers."""
+"""The packages that build the book; the last two for its numbers."""
 
 
 @click.command("book", cls=CourseCommand)
@@ -61,7 +61,7 @@ def command(
 
 
 def _print(lines: Iterable[str]) -> None:
-    """Print a line each."""
+    """Print texts, one per line."""
     for line in lines:
         click.echo(line)
 

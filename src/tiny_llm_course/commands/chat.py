@@ -39,7 +39,7 @@ def command(**options: Any) -> int:  # noqa: ANN401
             echo_loader(engine)
             note("Ctrl-C stops an answer, Ctrl-D ends.")
             with contextlib.suppress(ImportError):
-                # With it in the process, `input` edits lines and recalls earlier ones.
+                # Importing it gives `input` line editing and a history.
                 importlib.import_module("readline")
         while (question := _read_question(is_terminal)) is not None:
             if question.strip():
@@ -51,7 +51,7 @@ def command(**options: Any) -> int:  # noqa: ANN401
 
 
 def _read_question(is_terminal: bool) -> str | None:
-    """Read a line, None at the end of the input."""
+    """Read a line; return None at the end of the input."""
     try:
         return input("> " if is_terminal else "")
     except EOFError:
@@ -66,7 +66,7 @@ def _read_question(is_terminal: bool) -> str | None:
 
 
 def _answer(conversation: Conversation, question: str) -> None:
-    """Print the answer to `question`, and say when the talk begins to be forgotten."""
+    """Print the answer to `question`, and a note when old turns are first dropped."""
     had_forgotten = conversation.num_forgotten > 0
     try:
         answer = conversation.ask(question)

@@ -42,7 +42,7 @@ def command(*, anew: bool) -> int:
 
 
 def report(runner: Runner, wanted: Sequence[Step]) -> Iterator[Outcome]:
-    """Run some steps, print a line for each claim, and all that a failure printed."""
+    """Run steps; print a line for each claim, and the output of a failed step."""
     outcomes: dict[str, list[Outcome]] = {}
     for step, outcome in runner.run(wanted):
         yield outcome
@@ -56,7 +56,7 @@ def report(runner: Runner, wanted: Sequence[Step]) -> Iterator[Outcome]:
 
 
 def _line(claim: str, parts: Sequence[Outcome]) -> str:
-    """Write how the parts of a claim ended, and how long they took together."""
+    """Return the line of a claim: how its parts ended, and their total time."""
     verdict = "ok" if all(part.succeeded for part in parts) else "FAILED"
     took_s = sum(part.duration_s for part in parts)
     what = parts[0].last_line if len(parts) == 1 else f"{len(parts)} parts"

@@ -29,7 +29,7 @@ def command() -> int:
 
 
 def show(finding: Finding) -> None:
-    """Print what was found, and under it what that means and what to do."""
+    """Print a finding, with its meaning and remedy below it."""
     state = click.style(f"{finding.state:<5}", fg=COLOURS[finding.state], bold=True)
     click.echo(f"{state} {finding.subject:<9} {finding.found}")
     click.echo(f"{'':15} {finding.meaning}")

@@ -1,4 +1,4 @@
-"""What the learner's commands share: which tasks, and how far the learner is."""
+"""Shared by the learner's commands: options that select tasks, and progress."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ OPTIONS = (
 
 
 def task_options(command: Command) -> Command:
-    """Add the options that say which tasks are meant."""
+    """Add the options that select tasks."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def load_progress() -> Progress:
-    """Read how far the learner is. Say so if the file is damaged."""
+    """Read the learner's progress. Print a note if the file is damaged."""
     _sweep()
     found, copy = progress.load(here())
     _report_damage(copy)
@@ -46,12 +46,12 @@ def remember(
     graded: dict[Address, str],
     pytest_args: Sequence[str] = (),
 ) -> None:
-    """Write down what came of a run on the learner's package.
+    """Save the results of a run on the learner's package.
 
     Args:
-        reports: How the tasks stand.
+        reports: The results of the tasks.
         graded: What `progress.before` returned before the run.
-        pytest_args: What pytest was told.
+        pytest_args: The arguments that were passed on to pytest.
     """
     _sweep()
     _report_damage(progress.record(here(), reports, graded, pytest_args))
@@ -67,7 +67,7 @@ def with_skipped(reports: Sequence[TaskReport]) -> list[TaskReport]:
 
 
 def echo_total(standing: dict[Task, str]) -> None:
-    """Say how many tasks are done."""
+    """Print how many tasks are done."""
     found = [status for task, status in standing.items() if not task.optional]
     done, skipped, total = found.count(DONE), found.count(SKIPPED), len(found)
     key = "commands.total_skipped" if skipped else "commands.total"
@@ -75,24 +75,24 @@ def echo_total(standing: dict[Task, str]) -> None:
 
 
 def echo_symbol(key: str, symbol: str) -> None:
-    """Say something of a symbol, and where it is."""
+    """Print a message about a symbol, with its location."""
     name = name_of(symbol)
     click.echo(say(key, place=link_to(here(), symbol), name=name))
 
 
 def echo_copies(folder: Path | None) -> None:
-    """Say where the copies are of what has been replaced, if anything has."""
+    """Print where the copies of replaced files are, if any were replaced."""
     if folder:
         click.echo(say("commands.copies", folder=here().link(folder)))
 
 
 def _sweep() -> None:
-    """Remove what commands that were killed have left half written."""
+    """Remove half-written files of commands that were killed."""
     checkout = here()
     sweep(checkout.root, checkout.starter, checkout.kernels / KERNELS)
 
 
 def _report_damage(copy: Path | None) -> None:
-    """Say that the progress file was damaged, if it was."""
+    """Print a note if the progress file was damaged."""
     if copy:
         click.echo(say("commands.damaged", copy=here().link(copy)), err=True)

@@ -38,7 +38,7 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
         is_turn = checkpoint.tokenizer.has_chat_template and not raw
         message = {"role": "user", "content": prompt}
         text = checkpoint.chat_prompt([message]) if is_turn else prompt
-        # Before the prompt is shown, so that a misuse is a single line.
+        # Checked before the prompt is shown, so that an error is a single line.
         checkpoint.check_length(text)
         echo_whose(engine)
         note(f"> {prompt}")
@@ -52,7 +52,7 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
 
 
 def _speeds(answer: Reply) -> str:
-    """Say how fast the prompt was read and the answer written."""
+    """Return the speeds of reading the prompt and of writing the answer."""
     parts = [
         f"prompt: {answer.num_prompt_tokens} tokens"
         f"{_speed(answer.num_prompt_tokens, answer.prompt_s)}",
@@ -65,7 +65,7 @@ def _speeds(answer: Reply) -> str:
 
 
 def _speed(num_tokens: int, time_s: float) -> str:
-    """Say how fast tokens went by, if any did."""
+    """Return the speed in tokens per second, if there were any."""
     if num_tokens == 0:
         return ""
     speed = num_tokens / time_s

@@ -42,7 +42,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 
 def _echo_task(task: Task, status: str) -> None:
-    """Say what a task is, and where it is worked on."""
+    """Print what a task is about, and the file to work in."""
     status = say(f"commands.status.{status}")
     named = {"address": task.address, "title": task.title}
     click.echo(say("commands.next.task", **named, status=status))
@@ -54,7 +54,7 @@ def _echo_task(task: Task, status: str) -> None:
 
 
 def _echo_all_done(standing: dict[Task, str]) -> None:
-    """Say that nothing is left, but for what was skipped."""
+    """Print that no task is open, and which ones were skipped."""
     click.echo(say("commands.next.all_done"))
     for task, status in standing.items():
         named = {"address": task.address, "title": task.title}

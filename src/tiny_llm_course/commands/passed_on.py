@@ -1,4 +1,4 @@
-"""What `pdm run test` hands on to pytest, and what is a slip of the pen."""
+"""Sorts options of `pdm run test` into those for pytest and misspelt ones."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,23 +15,23 @@ OF_PYTEST = {
     *("--sw", "--stepwise", "--deselect", "--ignore", "--color", "--no-header"),
     *("--no-summary", "--log-level", "--log-cli-level", "--basetemp", "--debug"),
 }
-"""The options of pytest that are known without a `--` before them."""
+"""The options of pytest that are accepted without a `--` before them."""
 
 SHORT = "kmxsqvlrpWchoV"
-"""The options of one letter that pytest has. Letters and a value may follow."""
+"""The one-letter options of pytest. More letters and a value may follow."""
 
 
 def refuse_unknown(words: Sequence[str], own: Iterable[str]) -> None:
-    """Make sure that each option is one of the command or of pytest.
+    """Check that each option belongs to the command or to pytest.
 
-    What stands behind a `--` is for pytest, whatever it is.
+    Everything after a `--` is for pytest and is not checked.
 
     Args:
-        words: All that was typed behind the name of the command.
+        words: Everything that was typed after the name of the command.
         own: The options of the command.
 
     Raises:
-        CourseError: One is neither.
+        CourseError: An option belongs to neither.
     """
     known = {*own, *OF_PYTEST}
     for word in words[: words.index("--")] if "--" in words else words:
@@ -43,11 +43,12 @@ def refuse_unknown(words: Sequence[str], own: Iterable[str]) -> None:
 
 
 def with_task(task: int | None, arguments: Sequence[str]) -> list[str]:
-    """Return arguments for pytest that leave the tests of one task of a day alone.
+    """Return arguments for pytest that select the tests of one task of a day.
 
     Args:
-        task: Its number. None leaves the arguments as they are.
-        arguments: What was typed for pytest. A `-k` in it narrows further.
+        task: Its number. None returns the arguments unchanged.
+        arguments: What was typed for pytest. A `-k` in it selects among the task's
+            tests.
     """
     if task is None:
         return list(arguments)

@@ -25,10 +25,10 @@ MARKS = {
     BEGUN: ("/", "yellow"),
     NOT_STARTED: (" ", "dim"),
 }
-"""The letter and the colour of a status. Every terminal has these letters."""
+"""The letter and colour of each status. Every terminal can show these letters."""
 
 BAR_WIDTH = 12
-"""Days have 1 to 4 tasks, and 12 is a multiple of each."""
+"""Width of the bar of a day. Days have 1 to 4 tasks, and 12 is a multiple of each."""
 
 
 @click.command("progress", cls=CourseCommand)

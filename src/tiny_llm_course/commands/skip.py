@@ -52,9 +52,9 @@ def _skip(chosen: Task) -> None:
 
 
 def _is_solved_with(chosen: Task, other: Task) -> bool:
-    """Tell whether a solution is that of another task of the same day, too.
+    """Tell whether a task's solution also solves another task of the same day.
 
-    A later day comes back to what an earlier one has written, with more to learn.
+    A later day may return to the same code with more to learn, so it does not count.
     """
     own, its = chosen.address, other.address
     is_of_the_day = (own.week, own.day) == (its.week, its.day)
@@ -62,7 +62,7 @@ def _is_solved_with(chosen: Task, other: Task) -> bool:
 
 
 def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:
-    """Say what has been put in, and what that still waits for."""
+    """Print what has been put in, and which tasks that still depends on."""
     for symbol in chosen.parts:
         echo_symbol("commands.skip.put_in", symbol)
     for task in solved:

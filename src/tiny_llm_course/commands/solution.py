@@ -15,7 +15,7 @@ from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.syllabus import select_task
 
 STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
-"""By how a line begins; the first that fits counts."""
+"""Colours by how a line begins. The first match counts."""
 
 
 @click.command("solution", cls=CourseCommand)

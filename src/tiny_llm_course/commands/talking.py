@@ -91,14 +91,14 @@ OPTIONS = (
 
 
 def talking_options(command: Command) -> Command:
-    """Give `command` the options that make up a `running.engine.Settings`."""
+    """Give `command` the options that make up an `inference.engine.Settings`."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def echo_whose(engine: Engine) -> None:
-    """Say which parts are the learner's and which are ours, if that is a question."""
+    """Print which parts are the learner's and which are ours, if both are used."""
     if not isinstance(engine.solution, Mixture):
         return
     yours, ours = shares(engine)
@@ -111,7 +111,7 @@ def echo_whose(engine: Engine) -> None:
 
 
 def echo_loader(engine: Engine) -> None:
-    """Say what would be faster, and last, which loader it was and how to choose."""
+    """Print what would be faster, then which loader was used and how to choose one."""
     is_ours = engine.solution.folder == REFERENCE and mx.default_device() == mx.cpu
     if is_ours and not has_kernels(engine.solution) and find_compiler():
         steps = [] if program("cmake") else [pdm_install()]
@@ -121,5 +121,5 @@ def echo_loader(engine: Engine) -> None:
 
 
 def note(text: str) -> None:
-    """Print what is not part of the answer."""
+    """Print a note to stderr, since it is not part of the answer."""
     click.secho(text, dim=True, err=True)

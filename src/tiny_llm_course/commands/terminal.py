@@ -1,4 +1,4 @@
-"""What every command shares: how it starts and how it fails."""
+"""Shared by all commands: how they start and how they fail."""
 
 import errno
 import math
@@ -19,7 +19,7 @@ OF_THE_DISK = {
     *(errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR),
     errno.ENAMETOOLONG,
 }
-"""What the person at the terminal can mend: full, read-only, not there, not theirs."""
+"""Errors that the user can fix: disk full, read-only, missing, no permission."""
 
 
 class CourseCommand(click.Command):
@@ -43,12 +43,12 @@ class CourseCommand(click.Command):
         sys.exit(code or 0)
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """Accept what a newcomer tries first."""
+        """Accept `-h` as well as `--help`."""
         del ctx
         return ["-h", "--help"]
 
     def misused(self, message: str) -> NoReturn:
-        """Say what is wrong in one line on stderr, and leave with exit code 2."""
+        """Print what is wrong in one line on stderr, and exit with code 2."""
         print(f"{self.name}: {visible(one_line(message))}", file=sys.stderr)
         sys.exit(2)
 
@@ -62,10 +62,10 @@ def disk_problem(error: OSError) -> str:
 
 
 def do_all(steps: Iterable[Callable[[], object]]) -> None:
-    """Take steps that do not need each other.
+    """Run independent steps, all of them even if some fail.
 
     Raises:
-        OSError: Some could not be taken. This is the error of the first.
+        OSError: Some steps failed. This is the error of the first.
     """
     errors: list[OSError] = []
     for step in steps:
@@ -78,7 +78,7 @@ def do_all(steps: Iterable[Callable[[], object]]) -> None:
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers without NaN, which no bound of a range keeps out."""
+    """A range of numbers that excludes NaN, which click's range would let pass."""
 
     def convert(
         self,
@@ -94,14 +94,14 @@ class FiniteRange(click.FloatRange):
 
 
 SEEDS = click.IntRange(0, 2**32 - 1)
-"""What every library takes to begin drawing with."""
+"""The seeds that every library accepts."""
 
 
 def need(*packages: str) -> None:
-    """Make sure that packages are here which `pdm install --prod` does not bring.
+    """Check that packages are installed which `pdm install --prod` leaves out.
 
     Args:
-        *packages: As they are imported.
+        *packages: Their import names.
 
     Raises:
         CourseError: Some are not installed.

@@ -31,20 +31,20 @@ VIEWS_OF_PYTEST = {
     *("-v", "-vv", "--verbose", "-s", "--pdb", "--co", "--collect-only"),
     *("-h", "--help", "--version", "--fixtures", "--markers", "--setup-plan"),
 }
-"""Arguments with which somebody wants to see pytest itself."""
+"""Arguments that ask for pytest's own output."""
 
 
 SHOW = "--show"
-"""An option of ours, which people also type behind the lone `--`."""
+"""An option of ours that people also type after the `--`."""
 
 Command = Callable[..., int]
-"""What a command of click is made of."""
+"""The function of a click command."""
 
 EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
 
 class GradingCommand(CourseCommand):
-    """A command that hands on to pytest what is pytest's, and refuses the rest."""
+    """A command that passes pytest's options on and refuses unknown ones."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for misspelt options before anything is compiled or graded."""
@@ -54,7 +54,7 @@ class GradingCommand(CourseCommand):
 
 
 def _options(default: str) -> list[Callable[[Command], Command]]:
-    """Return what may be typed for a command that grades `default`."""
+    """Return the options of a command that grades `default`."""
     return [
         click.option("--week", type=int, help="Only this week."),
         click.option("--day", type=int, help="Only this day of the week."),
@@ -100,7 +100,7 @@ def _command(name: str, default: str) -> click.Command:
         Options of pytest go to pytest: `-k float16` runs some tests, `-v` shows
         pytest's own view. So does all that stands behind a `--`.
         """
-        select_tasks(week, day, task)  # complains if there is none
+        select_tasks(week, day, task)  # raises an error if there is no such day
         show |= SHOW in pytest_args
         days = select_days(week, day)
         arguments = with_task(task, [one for one in pytest_args if one != SHOW])
@@ -121,7 +121,7 @@ def _command(name: str, default: str) -> click.Command:
 def _as_pytest_shows_it(
     days: Sequence[Day], solution: str, arguments: Sequence[str]
 ) -> int:
-    """Run the tests with the output of pytest itself, and return its exit code."""
+    """Run the tests with pytest's own output, and return its exit code."""
     prepare(days, solution)
     load_solution(solution)
     arguments = session.pytest_arguments(days, solution, arguments)
@@ -136,7 +136,7 @@ def _graded(
     *,
     show: bool,
 ) -> Sequence[TaskReport]:
-    """Grade, print the report, and save what has been asked for: in this order."""
+    """Grade, print the report, and save the requested files, in this order."""
     graded = progress.before(here(), [task for one in days for task in one.tasks])
     reports = assess(days, solution, arguments)
     shown = with_skipped(reports) if solution == STARTER.name else reports
@@ -156,9 +156,9 @@ def _graded(
 def look_at_kernels(
     reports: Sequence[TaskReport], solution: str, *, is_asked: bool
 ) -> None:
-    """Say what the sanitizers find in the kernels: in all, or in those that crashed.
+    """Print the sanitizers' findings in all kernels, or in those that crashed.
 
-    Of kernels that pass, say what may have been luck.
+    For kernels that pass, print that they may have passed by luck.
     """
     asked_of = [one.task for one in reports if is_asked or one.has_crashed]
     kernels = [kernel for task in asked_of for kernel in task.kernels]

@@ -11,7 +11,7 @@ from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.places import ROOT
 
 SIDE_BY_SIDE = ("tests/book", "-n", "auto", "--maxprocesses", "4")
-"""A browser takes a core, and some hundred megabytes."""
+"""At most four browsers: each takes a core and some hundred megabytes."""
 
 
 @click.command(

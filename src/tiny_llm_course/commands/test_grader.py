@@ -84,7 +84,7 @@ def _show(name: str, days: list[Day]) -> int:
 
 
 def _prove_by_mutants(days: list[Day]) -> int:
-    """Print what comes of the mutants of each day, and what should not be."""
+    """Print the results for the mutants of each day, and every surprise."""
     is_proven = True
     for one in itertools.chain(python_proof.prove(days), kernel_proof.prove(days)):
         click.echo(_line_of_mutants(one))
@@ -97,7 +97,7 @@ def _prove_by_mutants(days: list[Day]) -> int:
 
 
 def _measure(days: list[Day]) -> list[Score]:
-    """Run pytest on the reference, which then has the tests run on all else."""
+    """Run pytest on the reference; it then runs the tests on all known solutions."""
     prepare(days, "tiny_llm_ref")
     compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,12 +116,12 @@ def _measure(days: list[Day]) -> list[Score]:
 
 
 def _at(day: Day) -> tuple[int, int]:
-    """Return week and day."""
+    """Return week and day as a pair."""
     return day.week, day.number
 
 
 def _line(title: str, scores: list[Score]) -> str:
-    """Write how many mistakes are rejected and named, and right ways accepted."""
+    """Return a line: mistakes rejected and named, right solutions accepted."""
     num_wrong = sum(score.num_wrong for score in scores)
     num_right = sum(score.num_right for score in scores)
     rejected = num_wrong - sum(len(score.not_rejected) for score in scores)
@@ -135,7 +135,7 @@ def _line(title: str, scores: list[Score]) -> str:
 
 
 def _line_of_mutants(one: MutantScore) -> str:
-    """Write how many mutants are rejected, and what explains a sample of these."""
+    """Return a line: mutants rejected, and what explains a sample of them."""
     num_sampled = sum(one.named.values())
     shares = ", ".join(f"{kind} {n}" for kind, n in sorted(one.named.items()))
     return (
@@ -146,7 +146,7 @@ def _line_of_mutants(one: MutantScore) -> str:
 
 
 def _print_misses(score: Score) -> None:
-    """Say what went otherwise than it should in one task."""
+    """Print what is wrong with the proof of one task."""
     for name in score.not_rejected:
         click.echo(f"{score.task}: {name} passes every test")
     for name, failure in score.not_accepted:

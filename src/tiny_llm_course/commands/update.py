@@ -38,7 +38,7 @@ def command() -> int:
 
 
 def _changes(updates: list[FileUpdate]) -> list[Change]:
-    """Return what has to be written."""
+    """Return the changes to write."""
     return [
         Change(update.path, update.text)
         for update in updates
@@ -47,7 +47,7 @@ def _changes(updates: list[FileUpdate]) -> list[Change]:
 
 
 def _echo(update: FileUpdate) -> None:
-    """Say what is new in one file, or what is wrong with it."""
+    """Print what is new in one file, or what is wrong with it."""
     if update.problem:
         click.echo(update.problem, err=True)
     for what, name in update.news:

@@ -1,4 +1,4 @@
-"""What this machine offers the course, and what to do about what it lacks."""
+"""Checks of this machine for `pdm run doctor`, with what to do where one fails."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ __all__ = ["Finding", "examine"]
 
 
 def examine() -> Iterator[Finding]:
-    """Look at one thing after the other, the ones that Week 1 needs first."""
+    """Run the checks one by one, beginning with what Week 1 needs."""
     yield check_python()
     mlx = check_mlx()
     yield mlx

@@ -1,4 +1,4 @@
-"""One thing that the course wants of a machine, and how it was found."""
+"""The result of one check of the machine."""
 
 import platform
 import shutil
@@ -26,12 +26,12 @@ INSTALL = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked for.
+    """The result of one check.
 
     Args:
-        subject: Its name.
-        state: "ok"; "note" where Week 1 does without it; "fail" where it cannot.
-        found: What is here.
+        subject: What was checked.
+        state: "ok"; "note" if Week 1 works without it; "fail" if it does not.
+        found: What the check has found.
         meaning: What that means for the course.
         remedy: What to do, or an empty string.
     """
@@ -54,6 +54,6 @@ def how_to_install(package: str) -> str:
 
 
 def program(name: str) -> str | None:
-    """Return the path of a program of this environment, or else of the machine."""
+    """Return the path of a program in this environment, or else on the PATH."""
     beside = Path(sys.executable).parent / name
     return str(beside) if beside.exists() else shutil.which(name)

@@ -1,7 +1,7 @@
 """MLX and PyTorch: are they here, and do they compute?
 
-What is broken in an installation (a driver, a library of the system) shows when the
-library is imported, so both are imported by the function that checks them.
+A broken installation (a driver, a system library) shows on import, so each library is
+imported inside the function that checks it.
 """
 
 from importlib import metadata
@@ -36,8 +36,8 @@ def check_mlx() -> Finding:
 def cure(error: ImportError) -> str:
     """Say what to do when MLX does not load.
 
-    Its backends for Linux bring the same file: to exchange one for the other in one
-    environment can leave none, and only a new environment is sure to help.
+    Its backends for Linux contain the same file. Replacing one by the other in an
+    environment can delete it, so only a new environment is sure to help.
     """
     if isinstance(error, ModuleNotFoundError):
         return pdm_install()
@@ -47,7 +47,7 @@ def cure(error: ImportError) -> str:
 
 
 def has_device(name: str) -> bool:
-    """Say whether MLX is built for the device "cpu" or "gpu", and there is one."""
+    """Tell whether MLX is built for the device "cpu" or "gpu", and there is one."""
     import mlx.core as mx
 
     return mx.is_available(getattr(mx, name))

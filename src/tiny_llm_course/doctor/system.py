@@ -1,4 +1,4 @@
-"""Python, the compiler, and the files that come along."""
+"""Checks of Python, the compiler, and the files that come with the course."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from pathlib import Path
 from tiny_llm_course.doctor.finding import Finding, how_to_install, program
 from tiny_llm_course.doctor.libraries import pdm_install
 
-# `tiny_llm_course.checkpoint` knows the folder too, but does not load without MLX.
+# `tiny_llm_course.checkpoint` has this path as well, but does not load without MLX.
 EMBEDDED = Path(__file__).parents[1] / "checkpoint" / "embedded"
 CHECKPOINT_FILES = (
     "config.json",
@@ -90,9 +90,9 @@ def check_cmake() -> Finding:
 
 
 def first_line(name: str, *arguments: str) -> str:
-    """Return the first line that a program prints, or "" if it is not there or fails.
+    """Return the first line that a program prints, or "" if it is missing or fails.
 
-    macOS has programs that only offer to install the real ones: they fail.
+    macOS has stubs that offer to install the real program: they fail.
     """
     path = shutil.which(name)
     if path is None:
@@ -104,7 +104,7 @@ def first_line(name: str, *arguments: str) -> str:
 
 
 def describe_cpu() -> str:
-    """Say in words what computer this is."""
+    """Describe the computer in a few words."""
     model = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

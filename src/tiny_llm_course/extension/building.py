@@ -1,7 +1,7 @@
 """Compiles the kernels of a solution into a module beside its Python files.
 
-Beside the module stands a small file that says what it was made of. While that is the
-same, nothing is compiled again, whether it went well or not.
+A small file beside the module holds a fingerprint of all that it was made from. While
+that is unchanged, nothing is compiled again, even if compiling failed.
 """
 
 import fcntl
@@ -41,12 +41,12 @@ NUM_JOBS = 2
 
 @dataclass(frozen=True)
 class Built:
-    """What came of compiling.
+    """The result of compiling.
 
     Attributes:
-        fingerprint: Of all that the module depends on.
-        problem: What the compiler says is wrong. Empty if there is a module.
-        warnings: What the compiler says besides.
+        fingerprint: A digest of all that the module depends on.
+        problem: The compiler's errors. Empty if there is a module.
+        warnings: The compiler's warnings.
     """
 
     fingerprint: str
@@ -59,8 +59,8 @@ def build(solution: Path, *, anew: bool = False, tell: Tell = lambda _: None) ->
 
     Args:
         solution: The folder with `kernels.py`, where the module goes.
-        anew: Whether to compile although nothing has changed since it failed.
-        tell: Called with each step of the compiler, once it is done.
+        anew: Whether to compile again although nothing has changed since it failed.
+        tell: Called with each step of the compiler when it is done.
 
     Raises:
         CourseError: The solution has no kernels, or a tool is missing, or the module
@@ -81,7 +81,7 @@ def build(solution: Path, *, anew: bool = False, tell: Tell = lambda _: None) ->
 
 
 def _made(folder: Path, solution: Path, tell: Tell) -> Built:
-    """Take the module from the shelf, or compile it, try it, and put it there."""
+    """Take the module from the cache, or compile it, try it, and cache it."""
     module, fingerprint = module_of(solution), _fingerprint(folder)
     key = f"{folder.name}-{fingerprint}"  # stubs are compiled with other warnings
     if compiled_cache.take(key, module):
@@ -91,13 +91,13 @@ def _made(folder: Path, solution: Path, tell: Tell) -> Built:
         module.unlink(missing_ok=True)
         return built
     _try(module)
-    if not built.warnings:  # they are shown each time
+    if not built.warnings:  # shown at every build
         compiled_cache.keep(key, module)
     return built
 
 
 def is_current(solution: Path) -> bool:
-    """Tell whether there is a module, made of the sources as they are."""
+    """Tell whether there is a module, made from the current sources."""
     folder = sources_of(solution)
     known = _known(solution, folder, anew=True) if folder else None
     return known is not None
@@ -106,7 +106,7 @@ def is_current(solution: Path) -> bool:
 def problem_of(solution: Path) -> str:
     """Return what the compiler said when the kernels were last compiled, if anything.
 
-    A module that was brought from elsewhere has no problem.
+    A module that was copied from elsewhere has no problem.
     """
     recorded = _recorded(solution)
     return recorded.problem if recorded else ""
@@ -118,7 +118,7 @@ def module_of(solution: Path) -> Path:
 
 
 def _known(solution: Path, folder: Path, *, anew: bool) -> Built | None:
-    """Return what came of compiling the sources as they are, if they have been."""
+    """Return the result of compiling the current sources, if they were compiled."""
     recorded = _recorded(solution)
     if recorded is None or recorded.fingerprint != _fingerprint(folder):
         return None
@@ -128,7 +128,7 @@ def _known(solution: Path, folder: Path, *, anew: bool) -> Built | None:
 
 
 def _recorded(solution: Path) -> Built | None:
-    """Read what came of compiling the last time."""
+    """Read the result of the last compilation."""
     try:
         return Built(**json.loads((solution / RECORD).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -136,7 +136,7 @@ def _recorded(solution: Path) -> Built | None:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Boil down all that a module depends on."""
+    """Return a digest of all that a module depends on."""
     versions = [
         metadata.version(name) for name in ("mlx", "nanobind") if _is_here(name)
     ]
@@ -164,7 +164,7 @@ def _compile(folder: Path, solution: Path, tell: Tell) -> Built:
         f"-DHAS_STUBS={'OFF' if is_ours else 'ON'}",
     ]
     ran = _run(configure)
-    if ran.returncode:  # what is left of another compiler may be in the way
+    if ran.returncode:  # files of another compiler may be in the way
         ran = _run([*configure, "--fresh"])
     if ran.returncode:
         return Built(fingerprint, output.of_cmake(ran.stdout))
@@ -230,7 +230,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _run_step_by_step(command: list[str], tell: Tell) -> tuple[int, str]:
-    """Run a program, tell of its steps, and return its exit code and all it prints."""
+    """Run a program and report its steps; return its exit code and output."""
     lines: list[str] = []
     with subprocess.Popen(
         command,
@@ -258,14 +258,14 @@ spec.loader.exec_module(kernels)
 w, scales, biases = mx.quantize(mx.zeros((1, 64)), group_size=64, bits=4)
 kernels.Weight(w, scales, biases, 64, 4)
 """
-"""Loads the module, and hands it arrays of MLX, as every kernel gets them."""
+"""Loads the module, and passes it MLX arrays, as every kernel gets them."""
 
 
 def _try(module: Path) -> None:
-    """Load a module in a fresh process, and hand it arrays.
+    """Load a module in a fresh process, and pass it arrays.
 
     Raises:
-        CourseError: It does not load, or does not know the arrays of this MLX.
+        CourseError: It does not load, or does not accept the arrays of this MLX.
     """
     ran = _run([sys.executable, "-c", TRIAL, str(module)])
     if ran.returncode:
@@ -278,7 +278,7 @@ def _try(module: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Generator[None]:
-    """Wait until no other process builds in a folder."""
+    """Hold a lock on a folder, so that only one process builds there."""
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

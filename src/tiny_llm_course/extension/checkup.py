@@ -1,4 +1,4 @@
-"""What the doctor says of the kernels."""
+"""The doctor's check of the compiled kernels."""
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.doctor.finding import Finding
@@ -7,7 +7,7 @@ from tiny_llm_course.places import Checkout, here
 
 
 def check_kernels(checkout: Checkout | None = None) -> Finding:
-    """Say whether the kernels are compiled: the learner's, and the reference's."""
+    """Check whether the kernels are compiled: the learner's, and the reference's."""
     checkout = checkout or here()
     folders = {
         "pdm run build-ext": checkout.starter,

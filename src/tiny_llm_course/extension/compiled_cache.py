@@ -1,4 +1,4 @@
-"""Compiled modules, kept: what was compiled once is not compiled in another checkout.
+"""A cache of compiled modules, shared with copies of this checkout.
 
 They lie in `.cache/modules`, which may be removed.
 """
@@ -9,17 +9,17 @@ import tempfile
 from pathlib import Path
 
 CACHE = Path(__file__).parents[3] / ".cache" / "modules"
-"""In the checkout that holds this file, whichever is worked on."""
+"""In the checkout of this file, also when working on a copy."""
 
 NUM_KEPT = 32
-"""A module takes some megabytes."""
+"""The number of modules that are kept. Each takes a few megabytes."""
 
 
 def take(key: str, to: Path) -> bool:
-    """Copy a module from here, if it is here.
+    """Copy a module from the cache, if it is there.
 
     Args:
-        key: All that it depends on, boiled down.
+        key: A digest of all that it depends on.
         to: Where it goes.
     """
     try:
@@ -31,7 +31,7 @@ def take(key: str, to: Path) -> bool:
 
 
 def keep(key: str, module: Path) -> None:
-    """Copy a module to here, and let go of those that nobody took for longest."""
+    """Copy a module to the cache, and remove the least recently used."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         shutil.copyfile(module, Path(folder) / key).replace(CACHE / key)

@@ -1,4 +1,4 @@
-"""What CMake and a compiler print, cut down to what a learner wants to read."""
+"""Shortens what CMake and a compiler print to what a learner needs."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _NOISE = re.compile(
     re.VERBOSE,
 )
 NUM_LINES = 12
-"""What fits on half a screen."""
+"""Half a screen of lines."""
 
 
 def of_compiler(text: str, roots: Sequence[Path]) -> str:
@@ -28,7 +28,7 @@ def of_compiler(text: str, roots: Sequence[Path]) -> str:
 
 
 def step_of(line: str) -> str:
-    """Return what a build has compiled, "[2/5] matvec", if a line is about that."""
+    """Return a build step, such as "[2/5] matvec", if a line is one."""
     found = re.match(r"(\[\s*\d+[/%]\d*\]) Building.*?(?:unity_)?(\w+)\.\w+\.o\b", line)
     return f"{found[1]} {found[2].removesuffix('_cxx')}" if found else ""
 

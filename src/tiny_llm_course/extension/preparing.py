@@ -1,4 +1,4 @@
-"""Has the kernels compiled before they are graded."""
+"""Compiles the kernels before they are graded."""
 
 import sys
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from tiny_llm_course.syllabus import Day
 def prepare(days: Sequence[Day], solution: str) -> None:
     """Compile the kernels of a solution, if some days have kernels.
 
-    What the compiler complains of is told by the tests that call a kernel. That there
-    is no compiler is told here.
+    Compiler errors are reported by the tests that call a kernel. A missing compiler is
+    reported here.
 
     Args:
-        days: What is going to be graded.
-        solution: Whom to grade: a package or a folder.
+        days: The days to grade.
+        solution: The solution to grade: a package or a folder.
     """
     if not any(task.kernels for day in days for task in day.tasks):
         return

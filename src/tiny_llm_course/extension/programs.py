@@ -1,7 +1,7 @@
-"""Programs in C++ that are compiled once: what came out is kept, and found again.
+"""C++ programs that are compiled once and cached.
 
-It lies in `.cache/programs` of the checkout, under a key of all that it is made of. It
-may be removed.
+They lie in `.cache/programs` of the checkout, named by a digest of all they are made
+from, and may be removed.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CACHE = Path(__file__).parents[3] / ".cache" / "programs"
-"""In the checkout that holds this file, whichever is worked on."""
+"""In the checkout of this file, also when working on a copy."""
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
@@ -28,8 +28,8 @@ class Program:
     Attributes:
         source: Its file.
         headers: Folders of files that it includes.
-        kind: What it is compiled for, in a word that a file may be named after.
-        options: Of the compiler.
+        kind: What it is compiled for, in a word that can be part of a file name.
+        options: Compiler options.
         compiler: The program itself.
     """
 
@@ -40,7 +40,7 @@ class Program:
     compiler: str = str(COMPILER)
 
     def path(self) -> Path:
-        """Return where it is, compiled, or will be."""
+        """Return the path of the compiled program, which may not exist yet."""
         parts = [_version_of(self.compiler), *self.options]
         parts += [path.read_text(encoding="utf-8") for path in self._files()]
         key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -55,7 +55,7 @@ class Program:
         path = self.path()
         CACHE.mkdir(parents=True, exist_ok=True)
         with (CACHE / f"{self.source.stem}-{self.kind}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # whoever comes later finds it there
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that waited finds it compiled
             if not path.exists():
                 for older in CACHE.glob(f"{self.source.stem}-{self.kind}-*"):
                     older.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ class Program:
         return path
 
     def _compile(self, path: Path) -> None:
-        """Run the compiler. The program is there as a whole, or not at all."""
+        """Run the compiler. The program appears atomically."""
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             made = Path(folder) / "program"
             includes = [f"-I{one}" for one in self.headers]
@@ -82,7 +82,7 @@ class Program:
             made.replace(path)
 
     def _files(self) -> Iterator[Path]:
-        """Yield its file and all of ours that it includes, directly or not."""
+        """Yield its source and all our files that it includes, directly or not."""
         seen: set[Path] = set()
         waiting = [self.source]
         while waiting:
@@ -99,6 +99,6 @@ class Program:
 
 @functools.cache
 def _version_of(compiler: str) -> str:
-    """Return what a compiler says of itself."""
+    """Return a compiler's version text."""
     said = [compiler, "--version"]
     return subprocess.run(said, capture_output=True, text=True, check=True).stdout

@@ -1,8 +1,8 @@
-"""Runs kernels by themselves, without MLX, under the sanitizers of the compiler.
+"""Runs kernels without MLX under the sanitizers of the compiler.
 
-Of each header there is a program in tests/course/kernels that calls all its kernels at
-many sizes. A sanitizer ends it at the first number that is read or written beside an
-array, at the first overflow of an int, or when two threads meet at one number.
+For each header there is a program in tests/course/kernels that calls all its kernels at
+many sizes. A sanitizer stops it at the first access outside an array, the first
+overflow of an int, or a data race between two threads.
 """
 
 import os
@@ -22,12 +22,12 @@ from tiny_llm_course.places import TESTS
 
 FOLDER = TESTS / "course" / "kernels"
 
-# Of debugging, a report needs the lines only.
+# A report needs only line numbers from the debug information.
 OPTIONS = ("-std=c++20", "-g1", "-pthread", "-fno-sanitize-recover=all")
 SANITIZERS = {
-    # Nothing is optimised away before it is looked at, and half as long to compile.
+    # Nothing is optimised away before it is checked, and compiling takes half as long.
     "memory": ("-fsanitize=address,undefined,float-cast-overflow", "-O0"),
-    # Threads meet as often as in the module, where loops become vectors.
+    # Races are as frequent as in the module, whose loops are vectorised.
     "threads": ("-fsanitize=thread", "-O1", "-ftree-vectorize"),
 }
 PROGRAMS = {
@@ -36,19 +36,19 @@ PROGRAMS = {
     "attention": ("attention.h",),
     "fused": ("fused.h",),
 }
-"""Which headers a program calls the kernels of."""
+"""The headers whose kernels a program calls."""
 
 WRITTEN = {header for headers in PROGRAMS.values() for header in headers}
-"""What a learner writes. Of the others, who called them is shown."""
+"""The files that a learner writes. For errors in others, the caller is shown."""
 
 WITHOUT_THREADS = {"fused"}
 LIMIT_S = 60
 SETTINGS = {"UBSAN_OPTIONS": "print_stacktrace=1", "TINY_LLM_WATCH": "1"}
-"""Stacks are shown, and threads get in each other's way."""
+"""Show stacks, and let threads interfere with each other."""
 
 
 def complaints(kernels: Iterable[str], solution: Path) -> list[str]:
-    """Return what the sanitizers say of the kernels of some tasks, in a few lines each.
+    """Return the sanitizers' reports on some tasks' kernels, in a few lines each.
 
     Stubs are left out.
 
@@ -77,14 +77,14 @@ def complaints(kernels: Iterable[str], solution: Path) -> list[str]:
         said = list(pool.map(_said, programs))
     found: dict[str, list[str]] = {}
     for program, text in zip(programs, said, strict=True):
-        # What is wrong with memory is seen by both, and a race by one of them only.
+        # Both sanitizers see memory errors, but only one sees races.
         if text and ("data race" in text or program.source.stem not in found):
             found.setdefault(program.source.stem, []).append(text)
     return [shortened(text, folder) for own in found.values() for text in own]
 
 
 def _program(stem: str, kind: str, folder: Path) -> Program:
-    """Return the program for some kernels. Of a learner's, results are not judged."""
+    """Return the program for some kernels. Learners' results are not compared."""
     options = (*OPTIONS, *SANITIZERS[kind], "-w", "-DTINY_LLM_LOOKS_ON")
     headers = (*include_path(folder), FOLDER)
     return Program(FOLDER / f"{stem}.cpp", headers, f"yours_{kind}", options)
@@ -127,7 +127,7 @@ def shortened(said: str, folder: Path) -> str:
     """Return what a sanitizer says in a few lines: what, where, and the code there.
 
     Args:
-        said: All that it printed.
+        said: Its whole output.
         folder: With the sources of the kernels.
     """
     found = ((re.search(kind, said, re.M), key) for kind, key in _KINDS)
@@ -141,7 +141,7 @@ def shortened(said: str, folder: Path) -> str:
 
 
 def _places(said: str, folder: Path) -> Iterator[str]:
-    """Yield where in the kernels something happened, the innermost of each stack."""
+    """Yield the innermost place in the kernels of each stack."""
     for stack in re.split(r"\n\s*\n|^Previous|^  Previous", said, flags=re.M):
         for function, file, line in _FRAME.findall(stack):
             path = Path(file)

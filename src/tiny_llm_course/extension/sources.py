@@ -1,7 +1,7 @@
 """The files in C++ that a module of kernels is compiled from.
 
-A solution has its kernels, in `kernels/*.h`. All else is shared by all solutions: the
-project for CMake, the glue between kernels and MLX, and the headers that are given.
+A solution has its own kernels in `kernels/*.h`. The rest is shared: the CMake project,
+the glue between kernels and MLX, and the headers that are given.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ BUILD = "build"
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return all files in C++ in a folder, without what a build has made of them."""
+    """Return all C++ files in a folder, except those that a build has made."""
     return sorted(
         path
         for path in folder.rglob("*")
@@ -41,7 +41,7 @@ def sources_of(solution: Path) -> Path | None:
 def include_path(folder: Path) -> tuple[Path, Path]:
     """Return the folders in which the includes of some kernels are looked up.
 
-    What is shared comes first: a file of that name in the solution is not read.
+    Shared headers come first, so a solution cannot replace them.
 
     Args:
         folder: What `sources_of` returns.

@@ -1,1 +1,1 @@
-"""Letting a solution talk: the work behind `pdm run main` and `pdm run chat`."""
+"""Text generation with a solution, for `pdm run main` and `pdm run chat`."""

@@ -1,4 +1,4 @@
-"""Telling a learner what in their solution does not run."""
+"""Reports errors of a learner's solution while it generates text."""
 
 import contextlib
 import traceback
@@ -14,17 +14,17 @@ from tiny_llm_course.untrusted import visible
 
 
 class SolutionError(Exception):
-    """A solution that does not run: what its author is told."""
+    """A solution does not run. The message is for its author."""
 
 
 @contextlib.contextmanager
 def blame(solution: Solution) -> Generator[None]:
-    """Turn what goes wrong in the solution into a `SolutionError`.
+    """Turn errors of the solution into a `SolutionError`.
 
-    A task that is not started, or a file that cannot be imported, is told in one
-    line. Any other error is told by the lines of the solution that led to it. An
-    error that no line of the solution led to is ours, and passes, but for a mixture:
-    there, our code may have got what it cannot use.
+    A task that is not started, or a file that cannot be imported, is reported in one
+    line. Any other error is reported with the lines of the solution that led to it. An
+    error without such a line is ours and passes through, except in a mixture, where the
+    learner's code may have given ours wrong values.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""A conversation: turns that remember those before them."""
+"""A conversation, whose earlier turns are part of the prompt."""
 
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.engine import Engine
@@ -6,10 +6,10 @@ from tiny_llm_course.inference.reply import Reply, reply
 
 
 class Conversation:
-    """Ask in turns. The oldest turns are forgotten when all no longer fit.
+    """Ask in turns. The oldest turns are dropped when the context is full.
 
     Args:
-        engine: Who answers.
+        engine: The engine that answers.
 
     Raises:
         CourseError: The checkpoint has no chat template.
@@ -26,9 +26,9 @@ class Conversation:
         self.num_forgotten = 0
 
     def ask(self, question: str) -> Reply:
-        """Answer `question` in the light of what was said before.
+        """Answer `question`, given the turns before it.
 
-        An answer that Ctrl-C has cut short is remembered as far as it went.
+        An answer that Ctrl-C has interrupted is kept as far as it went.
 
         Raises:
             CourseError: The question alone is longer than the model's context.

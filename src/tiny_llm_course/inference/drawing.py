@@ -1,4 +1,4 @@
-"""A model that draws its tokens, for a loop that always takes the likeliest."""
+"""A model that samples its own tokens, for a loop that takes the likeliest."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ import mlx.core as mx
 
 
 class DrawingModel:
-    """A model whose likeliest token is one that a sampler has drawn.
+    """A model whose likeliest token is the one that a sampler has drawn.
 
-    The loop of Week 2 takes no sampler. It gets logits in which only the token that was
-    drawn has a probability.
+    The loop of Week 2 takes no sampler. It gets logits that give the drawn token all of
+    the probability.
 
     Args:
         model: Called with token ids 1 x L, an offset and caches. Returns 1 x L x V.
-        sampler: From log-probabilities 1 x V to the token id (1,).
+        sampler: Maps log-probabilities 1 x V to a token id (1,).
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class DrawingModel:
         self._sampler = sampler
 
     def __call__(self, inputs: mx.array, *more: Any, **named: Any) -> mx.array:  # noqa: ANN401
-        """Draw the token after the last of `inputs`, and put all others out."""
+        """Draw the token after the last of `inputs`, all other logits being -inf."""
         logits = self._model(inputs, *more, **named)
         last = logits[:, -1].astype(mx.float32)
         drawn = self._sampler(last - mx.logsumexp(last, axis=-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""A solution put together with a checkpoint."""
+"""An engine: a solution together with a checkpoint."""
 
 import contextlib
 import sys
@@ -19,25 +19,25 @@ from tiny_llm_course.unsolved import Unsolved
 Sampler = Callable[[mx.array], mx.array]
 
 COLDEST = 1e-6
-"""Below it, scores over the temperature overflow; the likeliest token wins anyway."""
+"""Below it, logits divided by the temperature overflow; greedy decoding is the same."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person chooses at the terminal.
+    """The options of `main` and `chat`.
 
     Attributes:
-        solution: Whose code runs, named as for `load_solution`. None is ours.
-        only_mine: Whether nothing of ours stands in for what is not finished.
-        attempts: Whether to run what is begun, right or wrong.
-        loader: Which of the solution's models, a key of `LOADERS`. None is the fastest.
-        model: Which weights, named as for `checkpoint.load`.
+        solution: The solution to run, named as for `load_solution`. None is ours.
+        only_mine: Whether to leave unfinished parts missing, instead of using ours.
+        attempts: Whether to run parts that are begun, right or wrong.
+        loader: The solution's model to use, a key of `LOADERS`. None is the fastest.
+        model: The weights, named as for `checkpoint.load`.
         max_tokens: The longest answer.
-        temp: Temperature. For this and the next two, None is what the makers of the
-            model recommend.
-        top_p: Probability to draw from.
-        top_k: Number of tokens to draw from.
-        seed: Makes the draws repeatable. None draws differently each time.
+        temp: Temperature. For this and the next two, None takes the model's recommended
+            setting.
+        top_p: Share of the probability mass to sample from.
+        top_k: Number of likeliest tokens to sample from.
+        seed: Seed of the sampler. None samples differently each time.
     """
 
     solution: str | None = None
@@ -57,14 +57,14 @@ class Engine:
     """A solution that is ready to answer.
 
     Attributes:
-        solution: Whose code it is.
+        solution: The solution whose code runs.
         checkpoint: Weights and tokenizer.
-        model: From token ids, and what else its loop hands it, to logits.
+        model: Maps token ids, and what else its loop passes, to logits.
         generate: The loop: `(model, tokenizer, prompt)`, and a sampler if it takes one.
-        sampler: Draws the next token. None takes the likeliest.
+        sampler: Draws the next token. None decodes greedily.
         max_tokens: The longest answer.
-        loader: Which of the solution's models it is. Where that has caches, its loop
-            takes no sampler, and the model draws.
+        loader: The key of the solution's model. If that has caches, its loop takes no
+            sampler, and the model draws the tokens.
     """
 
     solution: Solution
@@ -114,10 +114,10 @@ def start(settings: Settings) -> Engine:
 def _make_sampler(
     settings: Settings, solution: Solution, checkpoint: LoadedCheckpoint
 ) -> Sampler | None:
-    """Build the solution's sampler. Without a temperature there is nothing to draw.
+    """Build the solution's sampler. At temperature 0 there is none.
 
-    A learner meets the loop a day before the sampler: until then, and unless they
-    ask for a temperature, the likeliest token is taken.
+    The loop comes a day before the sampler: until that is written, and unless a
+    temperature is asked for, decoding is greedy.
     """
     defaults = checkpoint.sampling
     temp = defaults.temp if settings.temp is None else settings.temp
@@ -135,11 +135,11 @@ def _make_sampler(
 
 @contextlib.contextmanager
 def without_torch() -> Generator[None]:
-    """Hide PyTorch from `transformers`, which would import it and make no use of it.
+    """Hide PyTorch from `transformers`, which would import it without need.
 
-    `mlx_lm` reads tokenizers with `transformers`. Where PyTorch is installed, it
-    takes 1.1 of the 2.2 s of `import mlx_lm` (two x86 cores, Python 3.11). What
-    `transformers` has not found it does not look for again in this process.
+    `mlx_lm` reads tokenizers with `transformers`. Where PyTorch is installed, it takes
+    1.1 of the 2.2 s of `import mlx_lm` (two x86 cores, Python 3.11). What
+    `transformers` has not found, it does not look for again in this process.
     """
     if "torch" in sys.modules:
         yield

@@ -1,4 +1,4 @@
-"""Whether a solution has got as far as flash attention."""
+"""Tells whether a solution has flash attention."""
 
 import mlx.core as mx
 
@@ -12,9 +12,9 @@ FLASH = "attention.flash_attention"
 def has_flash(solution: Solution) -> bool:
     """Tell whether the flash attention of a solution is written, and runs.
 
-    Until then its model attends as on the first day of Week 2, in a mixture, too: what
-    the learner has written for that is to be heard. Errors of the learner's
-    own code are left for the model to show.
+    Until then its model uses the attention of the first day of Week 2, also in a
+    mixture, so that the learner's own attention is used. Errors in the learner's code
+    are left for the model to raise.
     """
     if isinstance(solution, Mixture) and FLASH not in solution.yours:
         return False

@@ -17,19 +17,19 @@ from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 
 BITS, GROUP_SIZE = 8, 64
-"""As the loader with kernels packs weights. With 4 bits a small model loses words."""
+"""How the loader with kernels quantises. 4 bits are too few for a small model."""
 
 
 @dataclass(frozen=True)
 class Loader:
-    """One way to make a solution talk.
+    """One way to generate text with a solution.
 
     Attributes:
         model: The symbol of the model.
         generate: The symbol of the loop.
-        has_caches: Whether the model is called with caches, too. Then its loop takes
-            no sampler.
-        packs: Whether dense weights are quantised for it.
+        has_caches: Whether the model is also called with caches. Then its loop takes no
+            sampler.
+        packs: Whether dense weights have to be quantised for it.
     """
 
     model: str
@@ -53,10 +53,10 @@ LOADERS = {
 
 
 def fastest(solution: Solution, network: Any) -> str:  # noqa: ANN401 - of mlx_lm
-    """Return the fastest loader for which a solution has all that it takes.
+    """Return the fastest loader for which a solution has all parts.
 
-    In a mixture all have what they need. Week 1's talks while parts of it are the
-    latest that the learner has finished, so that they are heard.
+    In a mixture all parts exist. Week 1's loader is chosen while the learner has
+    finished parts of it and none of Week 2's, so that they are used.
     """
     if isinstance(solution, Mixture):
         is_of_week_1 = _has_part(solution, "week1") and not _has_part(solution, "week2")
@@ -69,7 +69,7 @@ def fastest(solution: Solution, network: Any) -> str:  # noqa: ANN401 - of mlx_l
 
 
 def _has_part(mixture: Mixture, loader: str) -> bool:
-    """Tell whether a part that only one loader uses is the learner's."""
+    """Tell whether the learner has a part that only one loader uses."""
     files = {"week1": "qwen2_week1.", "week2": ("qwen2_week2.", "kv_cache.")}[loader]
     loop = LOADERS[loader].generate
     return any(one.startswith(files) or one == loop for one in mixture.yours)
@@ -78,7 +78,7 @@ def _has_part(mixture: Mixture, loader: str) -> bool:
 def has_kernels(solution: Solution) -> bool:
     """Tell whether the kernels of a solution are built, and used on this machine.
 
-    In a mixture it is the learner's linear layer that uses theirs.
+    In a mixture, the learner's linear layer uses the learner's kernels.
     """
     if isinstance(solution, Mixture) and ON_KERNELS not in solution.yours:
         return False
@@ -89,12 +89,12 @@ def has_kernels(solution: Solution) -> bool:
 
 
 def can_be_packed(network: Any) -> bool:  # noqa: ANN401 - mlx_lm has no types
-    """Tell whether all weights are packed, or have rows of whole groups."""
+    """Tell whether all weights are quantised, or have rows of whole groups."""
     return all(one.weight.shape[-1] % GROUP_SIZE == 0 for one in _dense(network))
 
 
 def check(loader: str, solution: Solution, network: Any) -> None:  # noqa: ANN401
-    """Make sure that a loader can do what it is for.
+    """Check that a loader can be used.
 
     Raises:
         CourseError: The kernels are not built, or the weights cannot be packed.
@@ -109,7 +109,7 @@ def check(loader: str, solution: Solution, network: Any) -> None:  # noqa: ANN40
 
 
 def prepare(loader: str, network: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
-    """Bring the weights of a model into the form in which a loader is fastest."""
+    """Convert the weights of a model to the form in which a loader is fastest."""
     if LOADERS[loader].packs:
         nn.quantize(network, GROUP_SIZE, BITS)
     elif mx.default_device() == mx.cpu:
@@ -119,13 +119,13 @@ def prepare(loader: str, network: Any) -> None:  # noqa: ANN401 - mlx_lm has no 
 
 
 def _dense(network: Any) -> list[Any]:  # noqa: ANN401 - mlx_lm has no types
-    """Return the layers of a model whose weights are not packed."""
+    """Return the layers of a model whose weights are not quantised."""
     kinds = nn.Linear | nn.Embedding
     return [one for one in network.modules() if isinstance(one, kinds)]
 
 
 def by_columns(w: Float[mx.array, "O I"]) -> Float[mx.array, "O I"]:
-    """Store a matrix by its columns. It stays the same to whoever reads it.
+    """Store a matrix in column-major order, with unchanged shape and values.
 
     The product x w^T reads w by its columns. With the BLAS in the wheel of MLX it takes
     half as long if they lie in one piece: 31 instead of 58 us for 256 x 256, on two

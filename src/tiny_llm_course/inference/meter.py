@@ -13,14 +13,14 @@ from tiny_llm_course.inference.blame import SolutionError
 class MeteredModel:
     """A model that limits and times the loop that calls it.
 
-    A generation loop stops at the end token and at nothing else. After `limit` calls
-    that token alone has a probability, which ends the text whatever the sampler.
+    A generation loop stops only at the end token. After `limit` calls, that token gets
+    all of the probability, which ends the text with any sampler.
 
     Args:
-        model: From token ids 1 x L to logits 1 x L x V. One with caches is called with
-            the position of the first id and with the caches, too.
+        model: Maps token ids 1 x L to logits 1 x L x V. A model with caches also gets
+            the position of the first id and the caches.
         end_token: The id that ends a text.
-        limit: How many tokens the loop may have.
+        limit: How many tokens the loop may generate.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class MeteredModel:
 
     @property
     def num_calls(self) -> int:
-        """How often the loop has asked for a token."""
+        """The number of tokens that the loop has asked for."""
         return len(self._called_at_s)
 
     @property
     def is_over(self) -> bool:
-        """Whether the loop has had all its tokens."""
+        """Whether the limit is reached."""
         return self.num_calls > self._limit
 
     def steps_s(self) -> list[float]:
-        """Return how long each token took: the first since the start, the last to now.
+        """Return the time of each token: the first from the start, the last until now.
 
-        From call to call, because MLX computes when the sampler looks at the scores,
-        not when the model is called.
+        Times run from call to call, because MLX computes when the sampler reads the
+        logits, not when the model is called.
         """
         times_s = [self._made_at_s, *self._called_at_s[1:], time.perf_counter()]
         steps_s = [later - earlier for earlier, later in itertools.pairwise(times_s)]

@@ -1,4 +1,4 @@
-"""A learner's solution in which ours stands in for what they have not finished."""
+"""A learner's solution, with our parts in place of the unfinished ones."""
 
 import dis
 import sys
@@ -12,19 +12,19 @@ from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import tasks
 
 OURS = "tiny_llm_lent"
-"""Under this name our solution is imported once more, to be changed."""
+"""The name of a second import of our solution, which is changed."""
 
 _NOTHING = object()
 
 
 class Mixture(Solution):
-    """Hand out the learner's names where they are chosen, and ours elsewhere.
+    """Provide the learner's names where they are chosen, and ours elsewhere.
 
-    Both packages are imported. Then, in every module of both, each name that stands for
-    one solution's part and should stand for the other's is bound anew: so our model
-    calls the learner's norm, and the learner's block our attention.
+    Both packages are imported. Then, in every module of both, each name that is bound
+    to one solution's part and should be the other's is rebound: so our model calls the
+    learner's norm, and the learner's block our attention.
 
-    Our kernels are off: they would compute a whole layer past the learner's parts.
+    Our kernels are off: they would compute a whole layer without the learner's parts.
 
     Args:
         folder: The learner's files.
@@ -54,18 +54,18 @@ class Mixture(Solution):
                     setattr(module, name, swaps[id(value)])
 
     def get(self, symbol: str) -> Any:  # noqa: ANN401 - any public name
-        """Return a public name: the learner's if it was chosen, or is about kernels."""
+        """Return a public name: the learner's if it was chosen or is a kernel."""
         if symbol.startswith("kernels."):
             return super().get(symbol)
         return self._taken.get(symbol) or self._ours.get(symbol)
 
     def used_by(self, *roots: str) -> list[str]:
-        """Return the symbols, in the order of the course, that some may call."""
+        """Return the symbols that some code may call, in the order of the course."""
         called = _called(map(self.get, roots), (self.package, OURS))
         return [symbol for symbol in symbols() if id(self.get(symbol)) in called]
 
     def _stub(self, symbol: str) -> Any:  # noqa: ANN401
-        """Return what the learner's file has under a name, if that was imported."""
+        """Return the learner's definition of a name, if its file was imported."""
         file, name = symbol.split(".")
         return getattr(sys.modules.get(f"{self.package}.{file}"), name, _NOTHING)
 
@@ -83,12 +83,12 @@ def _modules(package: str) -> list[types.ModuleType]:
 
 
 def _off() -> bool:
-    """Stand in for `kernels.are_on`."""
+    """Replace `kernels.are_on`."""
     return False
 
 
 def _called(roots: Iterable[Any], packages: tuple[str, ...]) -> set[int]:
-    """Return the ids of the functions and classes that some may call."""
+    """Return the ids of the functions and classes that some code may call."""
     seen, wanted = set[int](), list(roots)
     while wanted:
         one = wanted.pop()
@@ -112,7 +112,7 @@ def _used(one: Any) -> Iterator[Any]:  # noqa: ANN401 - a function or a class
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Return the globals that code and the code within it look up."""
+    """Return the globals that a code object and those nested in it look up."""
     steps = dis.get_instructions(code)
     own = {str(one.argval) for one in steps if one.opname == "LOAD_GLOBAL"}
     inner = (one for one in code.co_consts if isinstance(one, types.CodeType))

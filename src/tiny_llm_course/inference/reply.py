@@ -37,7 +37,7 @@ class Reply:
 def reply(engine: Engine, prompt: str) -> Reply:
     """Let the solution's loop continue `prompt`; it prints the answer as it goes.
 
-    Ctrl-C ends the answer and keeps what there is of it.
+    Ctrl-C ends the answer; the text so far is kept.
 
     Raises:
         CourseError: The prompt is longer than the model's context.
@@ -45,7 +45,7 @@ def reply(engine: Engine, prompt: str) -> Reply:
     """
     tokenizer = engine.checkpoint.tokenizer
     num_prompt_tokens = engine.checkpoint.check_length(prompt)
-    # The last token of a text is chosen, but never looked at: hence the 1.
+    # The last token is chosen but never passed to the model: hence the 1.
     room = engine.checkpoint.context - num_prompt_tokens + 1
     limit = min(room, engine.max_tokens)
     metered = MeteredModel(engine.model, tokenizer.eos_token_id, limit)
@@ -91,7 +91,7 @@ class LineWatcher(io.TextIOBase):
 
 @contextlib.contextmanager
 def complete_last_line() -> Generator[None]:
-    """End the line that a generation loop leaves open, or is interrupted in."""
+    """Print a line break if the loop's last line is incomplete."""
     watcher = LineWatcher(sys.stdout)
     try:
         with contextlib.redirect_stdout(watcher):

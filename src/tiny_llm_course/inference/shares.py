@@ -1,4 +1,4 @@
-"""Which parts of what talks are the learner's, and which are ours."""
+"""Which parts of a running mixture are the learner's, and which are ours."""
 
 from mlx import nn
 
@@ -13,8 +13,8 @@ SAMPLER = "sampler.make_sampler"
 def shares(engine: Engine) -> tuple[list[str], list[str]]:
     """Return the symbols that are used: the learner's, and ours.
 
-    What the code mentions and does not come to, such as the products with packed
-    weights where none are packed, is in neither.
+    Parts that the code mentions but does not reach, such as the products with quantised
+    weights where none are quantised, are in neither.
     """
     mixture, loader = engine.solution, LOADERS[engine.loader]
     assert isinstance(mixture, Mixture)

@@ -1,4 +1,4 @@
-"""Whose code talks: ours, the learner's, or a mixture of both."""
+"""Chooses whose code runs: ours, the learner's, or a mixture of both."""
 
 import faulthandler
 import sys
@@ -16,13 +16,13 @@ from tiny_llm_course.syllabus import Task, tasks_of
 
 
 def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
-    """Load a solution. What a learner has not finished of theirs is replaced by ours.
+    """Load a solution, with our parts in place of what a learner has not finished.
 
     Args:
         name: As for `load_solution`. None is ours, or the learner's if one of the next
             two is chosen.
-        only_mine: Whether nothing is replaced.
-        attempts: Whether all is taken from the learner that they have begun.
+        only_mine: Whether to leave unfinished parts as they are.
+        attempts: Whether to use all parts that the learner has begun.
 
     Raises:
         CourseError: There is no such solution, or it is not the learner's.
@@ -46,21 +46,21 @@ def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
 
 
 def _show_where_it_ends() -> None:
-    """Have Python say where it was if the solution takes it along.
+    """Make Python print its stack if the solution crashes it.
 
-    Here it runs in our process, to which terminal and Ctrl-C belong.
+    The solution runs in our own process, which needs the terminal and Ctrl-C.
     """
     if sys.__stderr__:
         faulthandler.enable(sys.__stderr__, all_threads=False)
 
 
 def finished(checkout: Checkout) -> list[str]:
-    """Return the symbols that were graded, and are done.
+    """Return the symbols whose tasks are done.
 
-    What several tasks of a day build, such as a sampler, counts when all of them are.
+    A symbol of several tasks of a day, such as a sampler, counts when all are done.
 
     Raises:
-        CourseError: The record of it was damaged, and begins anew.
+        CourseError: The progress file was damaged, and is empty now.
     """
     known, damaged = progress.load(checkout)
     if damaged:

@@ -1,1 +1,1 @@
-"""The truth: what PyTorch says, in float64, on the same rounded inputs."""
+"""The expected results: computed by PyTorch in float64, on the same rounded inputs."""

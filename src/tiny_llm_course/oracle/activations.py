@@ -9,23 +9,23 @@ from tiny_llm_course.oracle.exact import exact, exact_truth, truth
 
 
 def relu(x: mx.array) -> Truth:
-    """Allow no error: nothing is computed."""
+    """Compute ReLU, which is exact: no rounding is allowed."""
     return exact_truth(F.relu(exact(x)))
 
 
 def gelu(x: mx.array) -> Truth:
-    """Judge on the input, which a rounded number between 0 and 1 multiplies."""
+    """Compute GELU. The error scale is the input: only a factor on it is rounded."""
     inputs = exact(x)
     return truth(F.gelu(inputs), inputs.abs())
 
 
 def gelu_tanh(x: mx.array) -> Truth:
-    """Judge on the input, as `gelu` does."""
+    """Compute GELU by its tanh formula, with the error scale of `gelu`."""
     inputs = exact(x)
     return truth(F.gelu(inputs, approximate="tanh"), inputs.abs())
 
 
 def swish(x: mx.array, beta: float) -> Truth:
-    """Judge on the input, as `gelu` does."""
+    """Compute Swish, with the error scale of `gelu`."""
     inputs = exact(x)
     return truth(inputs * torch.sigmoid(beta * inputs), inputs.abs())

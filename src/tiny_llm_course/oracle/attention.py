@@ -24,7 +24,7 @@ def attention(
     scale: float | None = None,
     mask: mx.array | None = None,
 ) -> Truth:
-    """Attend, and judge each entry on the values it mixes and on the scores behind it.
+    """Compute attention. The error scale has the output, the values and the scores.
 
     Key heads are repeated where there are more query heads than key heads.
 

@@ -9,7 +9,7 @@ from tiny_llm_course.oracle.exact import exact, float32_share, summing, truth
 
 
 def softmax(x: mx.array, axis: int) -> Truth:
-    """Judge each probability on itself, and on the exponent it is computed from."""
+    """Compute softmax. The error scale has the probability and its exponent."""
     scores = exact(x)
     value = F.softmax(scores, dim=axis)
     exponent = (scores - scores.amax(dim=axis, keepdim=True)).abs()
@@ -18,7 +18,7 @@ def softmax(x: mx.array, axis: int) -> Truth:
 
 
 def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> Truth:
-    """Judge each output on itself, on the bias, and on the terms of its sum."""
+    """Compute a linear layer. The error scale has output, bias and the sum's terms."""
     inputs, weights = exact(x), exact(w)
     offsets = None if bias is None else exact(bias)
     value = F.linear(inputs, weights, offsets)
@@ -28,9 +28,9 @@ def linear(x: mx.array, w: mx.array, bias: mx.array | None = None) -> Truth:
 
 
 def silu(x: mx.array) -> Truth:
-    """Judge on the input, which is what the sigmoid multiplies.
+    """Compute SiLU. The error scale is the input, by which the sigmoid is multiplied.
 
-    So that a sigmoid through tanh is right, and `x / (1 + exp(-x))` too where the
+    That accepts a sigmoid through tanh, and also `x / (1 + exp(-x))` where the
     exponential overflows in float16, at -11.1.
     """
     inputs = exact(x)

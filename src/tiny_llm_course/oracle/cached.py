@@ -1,14 +1,14 @@
-"""The oracle, asked once: what it has answered is kept under a key of the question.
+"""A cache of the oracle: answers are stored under a digest of the question.
 
 PyTorch and `transformers` take seconds to import, and a test asks the same every time.
-So tests ask here,
+So tests call this module,
 
     from tiny_llm_course.oracle.cached import layer_norm
 
     layer_norm.rms_norm(x, weight, 1e-6)
 
-and get what `oracle.layer_norm.rms_norm` returns. That module is imported only if this
-has never been asked before. What is kept lies in `.cache/truths` and may be removed.
+and get what `oracle.layer_norm.rms_norm` returns. That module is imported only if the
+answer is not in the cache, which is in `.cache/truths` and may be removed.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ import numpy as np
 from tiny_llm_course.imports import course_files_behind
 
 CACHE = Path(__file__).parents[3] / ".cache" / "truths"
-"""In the checkout that holds this file, whichever is worked on."""
+"""In the checkout of this file, also when working on a copy."""
 
 LIBRARIES = ("mlx", "numpy", "torch", "transformers")
 
 
 class Asked:
-    """A module of the oracle whose functions are called, or their answers found.
+    """A module of the oracle, whose functions look in the cache first.
 
     Args:
         module: Its name in this package.
@@ -47,7 +47,7 @@ class Asked:
         self._module = module
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a function that answers as the one of this name does."""
+        """Return a cached version of the function with this name."""
 
         def ask(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the oracle has it
             question = (self._module, name, args, kwargs)
@@ -57,20 +57,20 @@ class Asked:
         return ask
 
     def _compute(self, name: str, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Ask the oracle itself."""
+        """Call the oracle itself."""
         module = importlib.import_module(f"{__package__}.{self._module}")
         return getattr(module, name)(*args, **kwargs)
 
 
 def __getattr__(module: str) -> Asked:
-    """Return a module of the oracle, asked through what is kept."""
+    """Return a module of the oracle that looks in the cache first."""
     if not Path(__file__).with_name(f"{module}.py").exists():
         raise AttributeError(f"the oracle has no module {module!r}")
     return Asked(module)
 
 
 def _answer(question: object, compute: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Find the answer to a question, or compute and keep it."""
+    """Find the answer to a question, or compute and cache it."""
     digest = hashlib.blake2b(digest_size=16)
     for part in _parts(question):
         digest.update(part)
@@ -78,19 +78,19 @@ def _answer(question: object, compute: Callable[[], Any]) -> Any:  # noqa: ANN40
     with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
         return _kept(path)
     answer = compute()
-    with contextlib.suppress(OSError):  # a checkout that cannot be written to
+    with contextlib.suppress(OSError):  # a read-only checkout
         _write_whole(path, pickle.dumps(answer))
     return answer
 
 
 @functools.cache
 def _kept(path: Path) -> Any:  # noqa: ANN401 - as the oracle has it
-    """Read an answer, once: a proof asks the same for hundreds of solutions."""
+    """Read an answer. Kept in memory, since a proof asks for it hundreds of times."""
     return pickle.loads(path.read_bytes())  # noqa: S301 - written below
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that another process sees all of it or none."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
@@ -99,7 +99,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 @functools.cache
 def _folder() -> Path:
-    """Return where answers of this oracle are kept. Those of an older one go."""
+    """Return the folder of this oracle's answers, and remove those of an older one."""
     sources = course_files_behind(Path(__file__).parent.glob("*.py"))
     parts = [path.read_bytes() for path in sources]
     parts += [metadata.version(library).encode() for library in LIBRARIES]
@@ -110,10 +110,10 @@ def _folder() -> Path:
 
 
 def _parts(value: object) -> Iterator[bytes | memoryview]:
-    """Yield all that an argument consists of, as bytes that tell it from any other.
+    """Yield the content of an argument as bytes that identify it.
 
     Raises:
-        TypeError: It is of a kind that cannot be told from others of it.
+        TypeError: Its type has no such bytes.
     """
     yield f"{type(value).__name__} ".encode()
     if isinstance(value, mx.array | np.ndarray):

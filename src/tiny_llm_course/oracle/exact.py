@@ -1,4 +1,4 @@
-"""Between MLX and PyTorch, and the parts of an error that several oracles share."""
+"""Converts between MLX and PyTorch; error scales that several oracles share."""
 
 import math
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiny_llm_course.grading.judgement.closeness import Truth, copied, epsilon, wide
 
-# The arrays of a test are tiny: threads would cost more than they bring.
+# The arrays of a test are tiny: threads would cost more than they gain.
 torch.set_num_threads(1)
 
 
@@ -20,24 +20,24 @@ def exact(x: mx.array) -> torch.Tensor:
 
 
 def truth(value: torch.Tensor, scale: torch.Tensor) -> Truth:
-    """Pair an exact value with the scale that its oracle has worked out."""
+    """Pair an exact value with its error scale."""
     return Truth(as_numpy(value), as_numpy(scale))
 
 
 def exact_truth(value: torch.Tensor) -> Truth:
-    """Allow no error beyond the last digit: nothing is computed."""
+    """Return the truth of a result that is copied, so that no rounding is allowed."""
     return copied(as_numpy(value))
 
 
 def layer_truth(
     value: torch.Tensor | NDArray[np.float64], num_terms: int, dtype: mx.Dtype
 ) -> Truth:
-    """Judge the output of a whole layer, vector by vector, on its largest entry.
+    """Return the truth of a layer. The error scale of a vector is its largest entry.
 
     Args:
-        value: What a right output is.
-        num_terms: Length of the longest sum on the way.
-        dtype: Of the input, and so of every rounding on the way.
+        value: The right output.
+        num_terms: Length of the longest sum in the layer.
+        dtype: The dtype of the input, and so of every rounding in the layer.
     """
     value = torch.as_tensor(value)
     largest = value.abs().amax(dim=-1, keepdim=True)
@@ -50,7 +50,7 @@ def as_numpy(x: torch.Tensor) -> NDArray[np.float64]:
 
 
 def float32_share(dtype: mx.Dtype) -> float:
-    """Return how large a float32 rounding is among roundings to `dtype`: 1 at most.
+    """Return the size of a float32 rounding relative to one to `dtype`: 1 at most.
 
     Sums, angles and exponents are computed in float32 for every dtype.
     """
@@ -60,7 +60,7 @@ def float32_share(dtype: mx.Dtype) -> float:
 def summing(num_terms: int, dtype: mx.Dtype) -> float:
     """Return the error of a float32 sum of like terms, relative to one rounding.
 
-    A sum taken one term after the other errs like a random walk. MLX on CPU does it so:
+    The error of a sequential sum grows like a random walk. MLX on CPU sums that way:
     the mean of 4864 squares was seen 23 ULPs off.
     """
     return math.sqrt(num_terms) * float32_share(dtype)

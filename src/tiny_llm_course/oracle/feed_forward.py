@@ -1,7 +1,7 @@
 """Feed-forward layers in PyTorch operations, in float64.
 
-`transformers` has a class for that of Qwen2, which takes four seconds to import: longer
-than all else that the day does. tests/course/test_oracle.py proves that the two agree.
+`transformers` has a class for Qwen2's, which takes four seconds to import: longer than
+the rest of the day's tests. tests/course/test_oracle.py proves that the two agree.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from tiny_llm_course.oracle.exact import exact, layer_truth
 
 
 def swiglu(x: mx.array, w_gate: mx.array, w_up: mx.array, w_down: mx.array) -> Truth:
-    """Gate, and judge each vector on its largest entry.
+    """Compute SwiGLU. The error scale of a vector is its largest entry.
 
     Args:
         x: N.. x L x E.
@@ -43,7 +43,7 @@ ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
 def two_layers(
     x: mx.array, weights: Sequence[mx.array], biases: Sequence[mx.array], name: str
 ) -> Truth:
-    """Judge each vector of the layer of 2017 on its largest entry.
+    """Compute the MLP of 2017. The error scale of a vector is its largest entry.
 
     Args:
         x: N.. x E.
@@ -58,11 +58,11 @@ def two_layers(
 
 
 def gated(x: mx.array, weights: Sequence[mx.array], name: str) -> Truth:
-    """Judge each vector of a gated layer on its largest entry.
+    """Compute a gated layer. The error scale of a vector is its largest entry.
 
     Args:
         x: N.. x E.
-        weights: Of gate, up and down.
+        weights: The weights of gate, up and down.
         name: Of the activation.
     """
     w_gate, w_up, w_down = map(exact, weights)

@@ -1,4 +1,4 @@
-"""What stands between the products of a layer, fused, in float64."""
+"""The fused operations between a layer's matrix products, in float64."""
 
 import mlx.core as mx
 import torch.nn.functional as F  # noqa: N812 - PyTorch's own custom
@@ -8,7 +8,7 @@ from tiny_llm_course.oracle.exact import exact, float32_share, summing, truth
 
 
 def added(x: mx.array, residual: mx.array) -> Truth:
-    """Judge each sum on itself: it is rounded once."""
+    """Add. The error scale is the sum, which is rounded once."""
     value = exact(x) + exact(residual)
     return truth(value, value.abs())
 
@@ -16,17 +16,17 @@ def added(x: mx.array, residual: mx.array) -> Truth:
 def add_rms_norm(
     x: mx.array, residual: mx.array, weight: mx.array, eps: float
 ) -> Truth:
-    """Judge each entry on itself, whether the sum is rounded before the norm or not."""
+    """Normalise a sum, rounded before or not. The error scale is the entry itself."""
     total = exact(x) + exact(residual)
     value = F.rms_norm(total, weight.shape, exact(weight), eps=eps)
     return truth(value, value.abs() * (1 + summing(x.shape[-1], x.dtype)))
 
 
 def swiglu(gate: mx.array, up: mx.array) -> Truth:
-    """Judge each entry on itself, and on a sigmoid that is computed in float32.
+    """Compute SwiGLU. The error scale has the entry and a float32 sigmoid's rounding.
 
-    Such a sigmoid may be off by a rounding of 1, as one through tanh is, and what it
-    multiplies are both inputs.
+    Such a sigmoid may be off by a rounding of 1, as one through tanh is, and it is
+    multiplied by both inputs.
     """
     inputs, through = exact(gate), exact(up)
     value = F.silu(inputs) * through

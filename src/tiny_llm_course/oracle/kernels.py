@@ -1,4 +1,4 @@
-"""What kernels that round activations to 8 bits return, and how far they may err."""
+"""Results of kernels that round activations to 8 bits, with their error bounds."""
 
 import mlx.core as mx
 import numpy as np
@@ -14,11 +14,11 @@ PANEL_ROWS = 16
 
 
 def rounded_matmul(x: mx.array, w: Stored, bias: mx.array | None = None) -> Truth:
-    """Multiply exactly, and allow what the rounding of `x` to 8 bits may cost.
+    """Multiply exactly, and allow for the largest error of rounding `x` to 8 bits.
 
-    An entry is rounded by half a step at most, where a step is 1/127 of the largest
-    entry of its group. What it is multiplied by is the weight, or only the part of it
-    that the integer makes, if the biases meet the sums of x as it was.
+    An entry is rounded by at most half a step, where a step is 1/127 of the largest
+    entry of its group. It is multiplied by the weight, or only by scale times integer
+    if the biases are multiplied by sums of the unrounded x.
 
     Args:
         x: N.. x I.
@@ -30,23 +30,23 @@ def rounded_matmul(x: mx.array, w: Stored, bias: mx.array | None = None) -> Trut
     parts = [exact(dequantised(one)).abs() for one in (w, plain)]
     steps = _steps(exact(x), w.group_size)
     allowed = as_numpy(0.5 * steps @ torch.maximum(*parts).mT)
-    # A little more for the largest entry, which floats divide by 127.
+    # A little more, because the step is a rounded quotient.
     ulps = 1.001 * allowed / (ALLOWED_ULPS * epsilon(x.dtype))
     return Truth(right.value, right.scale + ulps)
 
 
 def _steps(x: torch.Tensor, group_size: int) -> torch.Tensor:
-    """Return the step to which each entry is rounded."""
+    """Return the rounding step of each entry."""
     groups = x.unflatten(-1, (-1, group_size))
     steps = groups.abs().amax(-1, keepdim=True) / 127
     return steps.expand_as(groups).flatten(-2)
 
 
 def panel(w: Stored, first_row: int) -> dict[str, mx.array]:
-    """Lay out the rows of a panel, as many of the 16 as the matrix has.
+    """Lay out the rows of a panel: 16, or what is left of the matrix.
 
     Returns:
-        Integers, scales and biases: the parts in the order of `pack_panel`.
+        Integers, scales and biases, in the order of `pack_panel`.
     """
     rows = slice(first_row, first_row + PANEL_ROWS)
     integers = _integers(w)[rows]
@@ -61,7 +61,7 @@ def panel(w: Stored, first_row: int) -> dict[str, mx.array]:
 
 
 def places(num_columns: int, w: Stored) -> NDArray[np.int64]:
-    """Return the column at each place of the order in which bytes are unpacked.
+    """Return the columns in the order in which bytes are unpacked.
 
     Block by block, the lowest bits of all its bytes come first, then the next ones.
     """

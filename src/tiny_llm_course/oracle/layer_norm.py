@@ -8,6 +8,6 @@ from tiny_llm_course.oracle.exact import exact, summing, truth
 
 
 def rms_norm(x: mx.array, weight: mx.array, eps: float) -> Truth:
-    """Judge each entry on itself: nothing cancels, all is multiplied."""
+    """Compute RMSNorm. The error scale is the entry itself, since nothing cancels."""
     value = F.rms_norm(exact(x), weight.shape, exact(weight), eps=eps)
     return truth(value, value.abs() * (1 + summing(x.shape[-1], x.dtype)))

@@ -9,30 +9,30 @@ from tiny_llm_course.oracle.quantize import matmul
 from tiny_llm_course.oracle.stored import Stored, dequantised
 
 LARGEST = 127
-"""Of 8 bits with a sign, as far as they reach on both sides."""
+"""The largest signed 8-bit integer whose negative is one too."""
 
 FAR_ENOUGH = 6.0
-"""Standard deviations: an error of so many by chance is not seen in a billion."""
+"""In standard deviations: a larger error by chance is rarer than one in 500 million."""
 
 
 def of_rounded(x: mx.array, w: Stored) -> Truth:
-    """Multiply what x is rounded to, group by group, exactly.
+    """Multiply the rounded x exactly, group by group.
 
-    All that follows the rounding is in integers, or sums of one term per group.
+    After the rounding, all sums are of integers, or have one term per group.
     """
     groups, steps = _groups(x, w.group_size)
     rounded = torch.where(steps > 0, torch.round(groups / steps) * steps, 0.0)
     nearest = mx.array(as_numpy(rounded.flatten()), mx.float32)
     exactly = matmul(nearest, w)
-    # What is rounded to the dtype of x is the result only.
+    # Only the result is rounded to the dtype of x.
     return Truth(exactly.value, matmul(x, w).scale)
 
 
 def within_rounding(x: mx.array, w: Stored) -> Truth:
     """Multiply x exactly, and allow for the rounding of its entries.
 
-    An entry is off by half a step at most, and as likely by more as by less: its
-    variance is that of a uniform number, step^2 / 12.
+    The error of an entry is uniform within half a step on both sides, so its variance
+    is step^2 / 12.
     """
     exactly = matmul(x, w)
     weights = exact(dequantised(_in_float32(w)))

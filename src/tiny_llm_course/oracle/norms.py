@@ -23,7 +23,7 @@ Running = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def layer_norm(x: mx.array, weight: mx.array, bias: mx.array, eps: float) -> Truth:
-    """Judge each entry on its terms, as all that subtract a mean."""
+    """Compute LayerNorm. The error scale has the terms of the subtracted mean."""
     inputs, gain, shift = map(exact, (x, weight, bias))
     value = F.layer_norm(inputs, gain.shape, gain, shift, eps)
     size = inputs.abs().mean(dim=-1, keepdim=True)
@@ -35,7 +35,7 @@ def layer_norm(x: mx.array, weight: mx.array, bias: mx.array, eps: float) -> Tru
 def batch_norm(
     x: mx.array, weight: mx.array, bias: mx.array, eps: float = 1e-5
 ) -> Truth:
-    """Judge what comes out in training: the statistics are those of the batch."""
+    """Compute BatchNorm in training, with the statistics of the batch."""
     inputs, gain, shift = map(exact, (x, weight, bias))
     rows = inputs.reshape(-1, inputs.shape[-1])
     value = F.batch_norm(rows, None, None, gain, shift, training=True, eps=eps)
@@ -52,9 +52,9 @@ def batch_norm_in_use(
     running: Running,
     eps: float = 1e-5,
 ) -> Truth:
-    """Judge what comes out when the statistics are the running ones.
+    """Compute BatchNorm in inference, with the running statistics.
 
-    Gain and spread may be multiplied before x is known, and the mean with them.
+    A solution may combine gain, spread and mean before it multiplies x.
     """
     inputs, gain, shift = map(exact, (x, weight, bias))
     mean, variance = map(torch.from_numpy, running)
@@ -78,11 +78,14 @@ def running_statistics(
 def remembered(
     value: NDArray[np.float64], batches: Sequence[mx.array], start: mx.array
 ) -> Truth:
-    """Judge a running statistic on where it began, where it is, and what it averages.
+    """Return a running statistic with its error scale.
+
+    The scale has its first value, its last value and the size of the averaged numbers.
 
     Args:
         value: A running mean or variance.
-        batches: What was trained on. A mean adds up their entries, a variance squares.
+        batches: The training inputs. A mean adds up their entries, a variance their
+            squares.
         start: Its first value.
     """
     rows = torch.cat([exact(one).reshape(-1, one.shape[-1]) for one in batches])
@@ -95,7 +98,7 @@ def remembered(
 def group_norm(
     x: mx.array, num_groups: int, weight: mx.array, bias: mx.array, eps: float
 ) -> Truth:
-    """Let PyTorch do it with the channels where it expects them, on axis 1."""
+    """Compute GroupNorm. PyTorch expects the channels on axis 1."""
     inputs, gain, shift = map(exact, (x, weight, bias))
     moved = inputs.movedim(-1, 1)
     value = F.group_norm(moved, num_groups, gain, shift, eps).movedim(1, -1)
@@ -109,7 +112,7 @@ def group_norm(
 def partial_rms_norm(
     x: mx.array, weight: mx.array, fraction: float, eps: float
 ) -> Truth:
-    """Judge each entry on itself: PyTorch has no such norm, this is its formula."""
+    """Compute partial RMSNorm by its formula, as PyTorch has none."""
     inputs = exact(x)
     num_measured = math.ceil(fraction * x.shape[-1])
     mean_square = inputs[..., :num_measured].square().mean(dim=-1, keepdim=True)
@@ -120,13 +123,13 @@ def partial_rms_norm(
 def _shifted(
     value: torch.Tensor, shift: torch.Tensor, terms: torch.Tensor, noise: float
 ) -> Truth:
-    """Judge on the two terms of the last sum, and on the rounding of the mean.
+    """Return a truth with an error scale of both last terms and the mean's rounding.
 
     Args:
         value: What a right output is.
         shift: The bias: the second of the last two terms.
-        terms: Size of what the mean was taken of, in the units of the output.
-        noise: How far a float32 mean of such terms is off, relative to one rounding.
+        terms: Size of the averaged numbers, in the units of the output.
+        noise: The error of a float32 mean of such terms, relative to one rounding.
     """
     scaled = (value - shift).abs()
     return truth(value, shift.abs() + scaled * (1 + noise) + terms * noise)

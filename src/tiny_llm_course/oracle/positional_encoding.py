@@ -18,7 +18,7 @@ def rotation_angles(positions: torch.Tensor, dims: int, base: float) -> torch.Te
         base: The base of the rotation.
 
     Returns:
-        Angles of the shape of `positions`, and D / 2 behind it.
+        Angles, in the shape of `positions` with an axis of D / 2 appended.
     """
     frequencies = base ** (-torch.arange(0, dims, 2, dtype=torch.float64) / dims)
     return positions[..., None].double() * frequencies
@@ -27,11 +27,11 @@ def rotation_angles(positions: torch.Tensor, dims: int, base: float) -> torch.Te
 def rope(
     x: mx.array, positions: list[range], *, base: float, traditional: bool
 ) -> Truth:
-    """Rotate, and judge each entry on the length of its pair and on its angle.
+    """Rotate. The error scale is the length of a pair, times what its angle adds.
 
-    An angle of a thousand radians in float32 is a thousand times less certain than an
-    angle of one. And a frequency that is computed as exp(-e), e = ln(base) 2 i / D, is
-    as uncertain as e is large: the library's own rotation was seen 5.7 roundings off at
+    In float32, the error of an angle of a thousand radians is a thousand times that of
+    an angle of one. And the relative error of a frequency computed as exp(-e), e =
+    ln(base) 2 i / D, grows with e: MLX's own rotation was seen 5.7 roundings off at
     position 32766, for e = 8.
 
     Args:
@@ -60,7 +60,7 @@ def rope(
 
 
 def sinusoidal_positions(num_positions: int, dim: int, base: float) -> Truth:
-    """Judge each entry on the 1 that it may reach, and on its angle as in `rope`."""
+    """Compute sines and cosines. The error scale is 1 plus the angle's as in `rope`."""
     angles = rotation_angles(torch.arange(num_positions), dim, base)
     value = torch.stack([angles.sin(), angles.cos()], dim=-1)
     exponents = math.log(base) * torch.arange(0, dim, 2) / dim

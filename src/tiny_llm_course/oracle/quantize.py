@@ -12,10 +12,10 @@ from tiny_llm_course.oracle.stored import Stored, dequantised
 def matmul(
     a: mx.array, b: Stored, bias: mx.array | None = None, *, transpose: bool = True
 ) -> Truth:
-    """Multiply in float64 by exactly what scales, integers and biases stand for.
+    """Multiply in float64 by the exact weights: scales times integers, plus biases.
 
     A solution may round each weight to the dtype of the scales: its product with the
-    scale, and the sum. Those roundings are as random as the weights are many.
+    scale, and the sum. Over many weights, these errors add up like random numbers.
 
     Args:
         a: N.. x I, or N.. x O without `transpose`.
@@ -39,7 +39,7 @@ def matmul(
 
 def _scaled(stored: Stored) -> tuple[torch.Tensor, torch.Tensor]:
     """Return scale times integer, and the bias, for each weight, in float64."""
-    # With scale 1 and bias 0, MLX unpacks the integers.
+    # With scale 1 and bias 0, dequantising gives the integers.
     ones = mx.ones(stored.scales.shape)
     plain = Stored(
         stored.packed, ones, mx.zeros(ones.shape), stored.group_size, stored.bits

@@ -65,13 +65,13 @@ def model(ids: mx.array, weights: Weights, sizes: Architecture) -> Truth:
 def attention_in_pieces(
     x: mx.array, weights: Weights, sizes: Architecture, pieces: Sequence[int]
 ) -> Truth:
-    """Run `Qwen2Attention` with a mask on pieces of `x`, with the cache it comes with.
+    """Run `Qwen2Attention` with a mask and its own cache, on pieces of `x`.
 
     Args:
         x: B x S x E.
         weights: Those of one attention layer.
         sizes: Holds the head counts and the base of the rotation.
-        pieces: How many tokens are shown at a time.
+        pieces: The number of tokens in each piece.
     """
     layer = modeling_qwen2.Qwen2Attention(_config(sizes), layer_idx=0)
     layer, cache = _loaded(layer, weights), DynamicCache()
@@ -123,19 +123,19 @@ def _slices(pieces: Sequence[int]) -> Iterator[slice]:
 
 
 def _tensor(mask: NDArray[np.float64] | None) -> torch.Tensor | None:
-    """Hand a mask to PyTorch, if there is one."""
+    """Convert a mask to PyTorch, if there is one."""
     return None if mask is None else torch.from_numpy(mask)
 
 
 def _mask(positions: slice) -> torch.Tensor:
-    """Let the tokens at `positions` see themselves and all before them."""
+    """Return a mask that lets tokens at `positions` see themselves and all earlier."""
     keys, queries = torch.arange(positions.stop), torch.arange(positions.stop)
     is_hidden = keys > queries[positions, None]
     return torch.zeros(is_hidden.shape).double().masked_fill(is_hidden, -torch.inf)
 
 
 def _config(sizes: Architecture) -> Qwen2Config:
-    """Describe a model to `transformers`, its attention in plain operations."""
+    """Return the config for `transformers`, with attention in plain operations."""
     fields = {**sizes.as_config(), "attn_implementation": "eager"}
     return Qwen2Config.from_dict(fields)
 
@@ -145,7 +145,7 @@ def _rotation(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return cosine and sine of every angle, in float64.
 
-    `transformers` computes them in float32, which is not exact enough for a truth.
+    `transformers` computes them in float32, which is not exact enough here.
     """
     head_dim = sizes.hidden_size // sizes.num_attention_heads
     numbers = torch.arange(positions.stop)[positions]
@@ -155,7 +155,7 @@ def _rotation(
 
 
 def _loaded(layer: torch.nn.Module, weights: Weights) -> torch.nn.Module:
-    """Put weights into a layer, in float64.
+    """Load weights into a layer, in float64.
 
     A tied head has no weight of its own, so it may be missing.
     """

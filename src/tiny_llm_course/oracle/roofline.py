@@ -1,8 +1,8 @@
-"""What a token costs, counted on real models that hold no numbers.
+"""The cost of a token, counted on real models without data.
 
-PyTorch's "meta" tensors and MLX's arrays that nobody asks for have shapes alone, so
-that a model of any size can be counted. What was counted is kept: known mistakes are
-graded on the same inputs.
+PyTorch's "meta" tensors and MLX's unevaluated arrays have only shapes, so a model of
+any size can be counted. Counts are cached, since known mistakes are graded on the same
+inputs.
 """
 
 import functools
@@ -19,7 +19,7 @@ from tiny_llm_course.grading.scenarios.architecture import Architecture
 
 @functools.cache
 def flops(sizes: Architecture, context: int) -> int:
-    """Have PyTorch count while `Qwen2ForCausalLM` takes in one more token.
+    """Count the operations of `Qwen2ForCausalLM` for one more token with PyTorch.
 
     Args:
         sizes: Those of the model.
@@ -30,7 +30,7 @@ def flops(sizes: Architecture, context: int) -> int:
     head_dim = sizes.hidden_size // sizes.num_attention_heads
     with torch.device("meta"), torch.no_grad():
         network = modeling_qwen2.Qwen2ForCausalLM(config).eval()
-        # `transformers` makes its angles by a product, which is no part of the model.
+        # `transformers` computes its angles by a matrix product, which does not count.
         angles = torch.empty(1, 1, head_dim)
         network.model.rotary_emb.forward = lambda *_, **__: (angles, angles)
         cache = DynamicCache(config=config)
@@ -51,14 +51,14 @@ def num_bytes(
     group_size: int,
     dtype: mx.Dtype,
 ) -> int:
-    """Add up the arrays of `mlx_lm`'s model that one more token needs, and its cache.
+    """Add up the bytes of `mlx_lm`'s model that one more token reads, and of its cache.
 
     Args:
         sizes: Those of the model.
         context: Number of tokens that the new one sees, itself included.
         bits: Width of a quantised weight, or None.
         group_size: Number of weights that share a scale and a bias.
-        dtype: Of all that is not quantised.
+        dtype: The dtype of all that is not quantised.
     """
     from mlx.utils import tree_flatten
     from mlx_lm.models.cache import KVCache
@@ -82,7 +82,7 @@ def num_bytes(
 def _model(
     sizes: Architecture, bits: int | None, group_size: int, dtype: mx.Dtype
 ) -> Any:  # noqa: ANN401 - mlx_lm has no types
-    """Build the model of `mlx_lm`, and compute none of its weights."""
+    """Build the model of `mlx_lm`, without evaluating its weights."""
     from mlx import nn
     from mlx_lm.models import qwen2
 

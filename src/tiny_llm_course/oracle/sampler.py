@@ -1,22 +1,22 @@
-"""What share of many draws falls on each token, and how far chance may move it."""
+"""The expected share of each token among many draws."""
 
 import mlx.core as mx
 import numpy as np
 from numpy.typing import NDArray
 
 NUM_CALLS = 40
-"""How often to draw. 8000 draws per distribution show a share that is wrong by 0.03."""
+"""The number of calls. 8000 draws per distribution show a share that is 0.03 off."""
 
 DRAWS_PER_CALL = 200
 """Draws from each distribution in one call.
 
 A learner who masks `x[:, dropped]` with N rows of dropped tokens does N x N x V work,
-and did not return within a minute when all draws were made in one call.
+which took over a minute when all draws were made in one call.
 """
 
 
 def repeated_rows(rows: list[list[float]]) -> mx.array:
-    """Return log-probabilities in which the rows take turns, DRAWS_PER_CALL times."""
+    """Return the rows of log-probabilities in turn, DRAWS_PER_CALL times."""
     return mx.tile(mx.log(mx.array(rows)), (DRAWS_PER_CALL, 1))
 
 
@@ -27,10 +27,10 @@ def shares(
 
     Args:
         rows: Probabilities, one row per distribution.
-        temp: Temperature. At 0, all falls on the likeliest of the kept tokens.
+        temp: Temperature. At 0, the likeliest of the kept tokens has probability 1.
         kept: The tokens of each row that may be drawn.
     """
-    import torch  # the numbers above are needed without it
+    import torch  # the constants above are used without it
 
     scores = torch.tensor(rows, dtype=torch.float64).log()
     allowed = torch.zeros_like(scores)

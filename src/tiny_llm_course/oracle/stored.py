@@ -1,4 +1,4 @@
-"""Quantised matrices, the words as MLX makes and reads them."""
+"""Quantised matrices, in the packed format of MLX."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ class Stored:
     """A quantised matrix.
 
     Attributes:
-        packed: The integers, in words of 32 bits.
-        scales: One for each group.
-        biases: Likewise.
-        group_size: How many integers share a scale and a bias.
-        bits: Of each integer.
+        packed: The integers, packed into 32-bit words.
+        scales: The step between neighbouring integers, one per group.
+        biases: The value of the integer 0, one per group.
+        group_size: The number of integers that share a scale and a bias.
+        bits: The width of an integer.
     """
 
     packed: mx.array
@@ -29,12 +29,12 @@ class Stored:
         return dict(zip(("packed", "scales", "biases"), arrays, strict=True))
 
     def fields(self) -> tuple[mx.array, mx.array, int, int, mx.array]:
-        """Return all in the order of the fields of `QuantizedWeights`."""
+        """Return all values, in the order of the fields of `QuantizedWeights`."""
         return self.scales, self.biases, self.group_size, self.bits, self.packed
 
 
 def quantised(w: mx.array, group_size: int, bits: int) -> Stored:
-    """Quantise as MLX does on a CPU, so that the truth is one on every machine."""
+    """Quantise as MLX does on a CPU, so that all machines agree on the truth."""
     arrays = mx.quantize(w, group_size, bits, stream=mx.cpu)
     return Stored(*arrays, group_size, bits)
 

@@ -1,4 +1,4 @@
-"""A layer made of the parts in `grading.parts`, as PyTorch computes it in float64."""
+"""A layer of the parts in `grading.scenarios.parts`, computed by PyTorch in float64."""
 
 import mlx.core as mx
 import torch
@@ -10,7 +10,7 @@ from tiny_llm_course.oracle.exact import exact, layer_truth
 
 
 def pre_norm(x: mx.array, parts: Parts) -> Truth:
-    """Judge each vector on its largest entry."""
+    """Compute a pre-norm block. The error scale of a vector is its largest entry."""
     attention, mlp, norm1, norm2 = parts
     start = exact(x)
     h = start + _attend(attention, _rescale(norm1, start))
@@ -19,7 +19,7 @@ def pre_norm(x: mx.array, parts: Parts) -> Truth:
 
 
 def post_norm(x: mx.array, parts: Parts) -> Truth:
-    """Judge each vector on its largest entry."""
+    """Compute a post-norm block. The error scale of a vector is its largest entry."""
     attention, mlp, norm1, norm2 = parts
     start = exact(x)
     h = _rescale(norm1, start + _attend(attention, start))
@@ -28,14 +28,14 @@ def post_norm(x: mx.array, parts: Parts) -> Truth:
 
 
 def _attend(part: Attention, x: torch.Tensor) -> torch.Tensor:
-    """Average over the tokens up to each, and reverse the channels."""
+    """Average the tokens up to each one, and reverse the channels."""
     shares = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.float64).tril()
     means = shares / shares.sum(dim=-1, keepdim=True) @ x
     return means.flip(-1) * exact(part.weight)
 
 
 def _transform(part: MLP, x: torch.Tensor) -> torch.Tensor:
-    """Cut off and weight."""
+    """Cut off negative channels, and weight the others."""
     return F.relu(x) * exact(part.weight)
 
 

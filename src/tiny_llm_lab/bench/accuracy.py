@@ -1,7 +1,7 @@
-"""How far the kernels' logits are from exact ones: `-m tiny_llm_lab.bench.accuracy`.
+"""The error of the kernels' logits: `python -m tiny_llm_lab.bench.accuracy`.
 
-The truth is the model of `mlx_lm` with the weights that the 4 bits stand for, in
-float32. The kernels round activations, so they do not come out at the same numbers.
+The truth is `mlx_lm`'s model with the dequantised weights, in float32. The kernels
+round activations, so their logits differ.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ NUM_POSITIONS = 64
 
 
 def measure(model: str, solution: str) -> Found:
-    """Compare logits at 64 positions: of a prompt read at once, and token by token.
+    """Compare logits at 64 positions of a prompt read at once, and token by token.
 
     Raises:
         MissingError: The solution does not have the last variant yet.
@@ -38,7 +38,7 @@ def measure(model: str, solution: str) -> Found:
 
 
 def token_ids(model: str) -> list[int]:
-    """Return what to read: held-out text, or random tokens for the random model."""
+    """Return the input: held-out text, or random tokens for the random model."""
     if model != EMBEDDED_MODEL:
         return draw(NUM_POSITIONS, args_of(model).vocab_size)
     from tiny_llm_course.checkpoint import load
@@ -53,8 +53,8 @@ def compared(truth: NDArray[Any], got: NDArray[Any]) -> Found:
     """Return the mean KL divergence in nats, and the share of equal likeliest tokens.
 
     Args:
-        truth: Logits, a row per position.
-        got: Likewise.
+        truth: The exact logits, one row per position.
+        got: The kernels' logits, one row per position.
     """
     import mlx.core as mx
 
@@ -63,7 +63,7 @@ def compared(truth: NDArray[Any], got: NDArray[Any]) -> Found:
 
 
 def _true_logits(model: str, ids: list[int]) -> NDArray[Any]:
-    """Return what `mlx_lm` makes of the dequantised weights."""
+    """Return the logits of `mlx_lm` with the dequantised weights."""
     import mlx.core as mx
     from mlx_lm.utils import dequantize_model
 

@@ -1,4 +1,4 @@
-"""Attention alone: one new token looks at all those in the caches of a model."""
+"""Attention alone: one new token attends to all tokens in a model's caches."""
 
 from typing import Any
 
@@ -31,12 +31,12 @@ def build(model: str, solution: str, option: str) -> "AttentionEngine":
 class AttentionEngine:
     """`flash_attention`, over as many caches as a model has layers.
 
-    They take turns, so that each comes out of memory: all together are larger than the
-    processor's own caches.
+    They are used in turn, so that each is read from memory: together they are larger
+    than the processor's caches.
 
     Args:
-        solution: Whose function it is.
-        model: Which sizes.
+        solution: The solution whose function is timed.
+        model: The model whose sizes are used.
     """
 
     def __init__(self, solution: Solution, model: str) -> None:
@@ -50,7 +50,7 @@ class AttentionEngine:
         self.stored = Stored(name, name)
 
     def attend(self, context: int) -> Step:
-        """Get ready to let one token look at `context` others, in each layer."""
+        """Prepare a step: one token attends to `context` others in each layer."""
         if context not in self._kept:
             layers = range(self._args.num_hidden_layers)
             self._kept[context] = [self._filled(context) for _ in layers]
@@ -61,7 +61,7 @@ class AttentionEngine:
         )
 
     def _filled(self, num_tokens: int) -> tuple[mx.array, mx.array]:
-        """Return keys and values as a cache hands them out that has grown."""
+        """Return keys and values as a cache returns them after it has grown."""
         cache: Any = self._new_cache()
         for length in (num_tokens - 1, 1):
             new = self._draw(self._args.num_key_value_heads, length)

@@ -8,19 +8,19 @@ Step = Callable[[], object]
 
 
 class MissingError(Exception):
-    """An engine is not there: not installed, or not written yet."""
+    """An engine is missing: not installed, or not written yet."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """How an engine keeps a model in memory.
+    """How an engine stores a model in memory.
 
     Attributes:
-        weights: In words, such as "4-bit".
-        dtype: Of all that is not quantised, keys and values among it.
+        weights: The format of the weights in words, such as "4-bit".
+        dtype: The dtype of all that is not quantised, including keys and values.
         bits: Width of a quantised weight, or None.
         group_size: Number of weights that share a scale and a bias.
-        weight_bytes: What the weights take. None works it out from the rest.
+        weight_bytes: The size of the weights. None computes it from the rest.
     """
 
     weights: str
@@ -35,17 +35,17 @@ class Engine(Protocol):
 
     @property
     def stored(self) -> Stored:
-        """How it keeps the model."""
+        """How it stores the model."""
         ...
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to read a prompt, and to find its next token."""
+        """Prepare a step that reads a prompt and finds its next token."""
         ...
 
     def generate(self, context: int) -> Step:
-        """Get ready to take in one more token, the last one of `context`.
+        """Prepare a step that takes in one more token, the last one of `context`.
 
-        Called again, the step takes in the token after that.
+        Each further call of the step takes in the token after that.
         """
         ...
 
@@ -55,12 +55,12 @@ class Kind:
     """An engine that has not been started.
 
     Attributes:
-        name: What the table calls it. None is the name of the solution.
+        name: Its name in the table. None is the name of the solution.
         variant: Which of the solution's models, or "".
         module: Where its `build` is, in this package: `(model, solution) -> Engine`.
-        option: What else `build` is told.
-        has_own_blas: Whether the system's OpenBLAS would be in its way.
-        kernels: What it has in TINY_LLM_KERNELS.
+        option: The option that `build` gets.
+        has_own_blas: Whether the system's OpenBLAS would slow it down.
+        kernels: The value of TINY_LLM_KERNELS in its process.
         work: The methods of the engine that are timed.
     """
 
@@ -74,7 +74,7 @@ class Kind:
 
     @property
     def key(self) -> str:
-        """What `--engine` calls it."""
+        """Its name for `--engine`."""
         return self.variant.replace(" ", "") or f"{self.name}-{self.option}".strip("-")
 
 
@@ -85,8 +85,8 @@ VARIANTS = (
     Kind(None, "kernels", "ours", "kernels", kernels="own"),
     Kind(None, "everything", "ours", "everything", kernels="own"),
 )
-"""What the days of the course come to: all tokens anew, a cache, weights of 4 bits, the
-products in C++, and attention and all the rest in C++."""
+"""The results of the course's days: all tokens computed anew, a cache, 4-bit weights,
+products in C++, and attention and the rest in C++."""
 
 PEERS = (
     Kind("mlx_lm", "", "peer_mlx_lm", "4bit-float32"),
@@ -105,17 +105,17 @@ ATTENTION = Kind(
 """Attention alone, for one new token."""
 
 MACHINE = Kind("machine", "", "machine", work=("read", "multiply"))
-"""No engine: what the machine can do, measured in turn with the engines."""
+"""Not an engine: what the machine can do, interleaved with the engines."""
 
 
 def names_of(kinds: Sequence[Kind]) -> list[str]:
-    """Return what `--engine` may be given: a key, or the name of a library."""
+    """Return the values of `--engine`: keys, and names of libraries."""
     libraries = [kind.name for kind in kinds if kind.name is not None]
     return list(dict.fromkeys([*libraries, *(kind.key for kind in kinds)]))
 
 
 def chosen(names: Sequence[str]) -> list[Kind]:
-    """Return the engines that names stand for; all if there are none."""
+    """Return the engines with these keys or names; all if no names are given."""
     return [
         kind
         for kind in (*KINDS, ATTENTION)

@@ -30,7 +30,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 
 def _panel(row: Row) -> tuple[Any, Any]:
-    """Return which panel a row is in."""
+    """Return the panel of a row."""
     return row["model"], row["work"]
 
 

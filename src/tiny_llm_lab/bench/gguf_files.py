@@ -1,4 +1,4 @@
-"""GGUF files of random weights, in the shape of a Qwen2, for llama.cpp to be timed."""
+"""GGUF files of random weights in the shape of a Qwen2, to time llama.cpp."""
 
 import ctypes
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 FORMATS = {"q4_0": 2, "q8_0": 7}
-"""The numbers that llama.cpp gives them."""
+"""The formats by name, with llama.cpp's numbers for them."""
 
 
 def write(folder: Path, config: dict[str, Any], quantised: str) -> Path:
-    """Return a file of such sizes, which is written if it is not there.
+    """Return a file with these sizes, writing it if it does not exist.
 
     Args:
         folder: Where such files are kept.
@@ -21,7 +21,7 @@ def write(folder: Path, config: dict[str, Any], quantised: str) -> Path:
     import llama_cpp  # pyright: ignore
     from llama_cpp._logger import set_verbose  # pyright: ignore
 
-    set_verbose(False)  # it has a line to say about each array
+    set_verbose(False)  # it prints a line about each array
     name = f"{config['hidden_size']}x{config['num_hidden_layers']}"
     path = folder / f"{name}-{quantised}.gguf"
     if path.exists():
@@ -66,7 +66,7 @@ def _write_dense(path: Path, config: dict[str, Any]) -> None:
 
 
 def _describe(out: Any, config: dict[str, Any]) -> None:  # noqa: ANN401 - untyped
-    """Write the sizes, and a vocabulary that nobody reads."""
+    """Write the sizes, and a vocabulary, which has to exist but is not used."""
     vocab_size = config["vocab_size"]
     out.add_context_length(config["max_position_embeddings"])
     out.add_embedding_length(config["hidden_size"])

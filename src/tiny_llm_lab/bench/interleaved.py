@@ -1,4 +1,4 @@
-"""Engines measured in turns, so that whatever else the machine does meets them all."""
+"""Interleaves the engines, so that other load on the machine affects all alike."""
 
 import contextlib
 import json
@@ -15,26 +15,26 @@ from tiny_llm_lab.bench.engines import Kind, MissingError, Stored
 NUM_THREADS = 2
 
 FOR_S = 0.5
-"""How long a case takes steps before it is the turn of the next one."""
+"""The length of a turn: how long a case takes steps before the next one's turn."""
 
 AGAIN_S = 5.0
-"""A first step that takes longer is not repeated to warm up."""
+"""A first step that takes longer is not followed by another to warm up."""
 
 SLOW_S = 10.0
-"""A first step that takes longer counts, and is not a warm-up alone."""
+"""If warming up takes longer, its steps count as measurements."""
 
 BUDGET_S = 10.0
-"""A case that has taken longer has no further turn."""
+"""A case that has used this much time gets no further turn."""
 
 LONGEST_S = 60.0
-"""A case of which one step would take longer is left out."""
+"""A case is left out if a single step would take longer."""
 
 Show = Callable[[int, int, str], None]
 Skip = Callable[[str], None]
 
 
 def environment(kind: Kind) -> dict[str, str]:
-    """Return the variables that give an engine its threads, and its kernels or none."""
+    """Return the environment variables that set an engine's threads and kernels."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
     blas = {"TINY_LLM_BLAS": "off"} if kind.has_own_blas else {}
     kernels = {"TINY_LLM_KERNELS": kind.kernels}
@@ -51,16 +51,16 @@ class Measures(Protocol):
 
 @dataclass
 class Case:
-    """One kind of work of one engine, and what it took so far.
+    """One kind of work of one engine, with the times so far.
 
     Attributes:
         kind: The engine.
-        model: Which weights.
+        model: The model's weights.
         work: "prefill" or "generate", or what else the engine does.
         tokens: Length of the prompt, or of the context.
         steps_s: Seconds of each step.
-        spent_s: Seconds of all steps, also of those that do not count.
-        first_s: Seconds of a step, as warming up has shown. None if there was none.
+        spent_s: Seconds of all steps, including warm-up.
+        first_s: Seconds of the last warm-up step. None if there was none.
     """
 
     kind: Kind
@@ -72,13 +72,13 @@ class Case:
     first_s: float | None = None
 
     def __str__(self) -> str:
-        """Write it for a person who waits."""
+        """Describe the case for the progress line."""
         return f"{self.model}: {self.kind.key}, {self.work} {self.tokens}"
 
     def warm_up(self, worker: Measures) -> None:
-        """Take one step, which counts only if it was long, and otherwise another one.
+        """Take a step, or two if the first is short. They count only if they are long.
 
-        The first may load code and weights, and say little about those that follow.
+        The first step may load code and weights, so it can be slower than the others.
         """
         steps_s = worker.measure(self.work, self.tokens, 0.0)
         if steps_s[0] < AGAIN_S:
@@ -89,7 +89,7 @@ class Case:
             self.steps_s += steps_s
 
     def take_turn(self, worker: Measures, for_s: float) -> None:
-        """Take steps, if there is time left for this case."""
+        """Take steps, if this case has time left."""
         if self.spent_s > BUDGET_S:
             return
         steps_s = worker.measure(self.work, self.tokens, for_s)
@@ -104,7 +104,7 @@ class Worker:
     Attributes:
         kind: The engine.
         process: Where it runs.
-        stored: How it keeps the model.
+        stored: How it stores the model.
     """
 
     kind: Kind
@@ -126,10 +126,10 @@ class Worker:
 
 @contextlib.contextmanager
 def started(kind: Kind, model: str, solution: str) -> Generator[Worker]:
-    """Start the process of an engine, and end it at the end.
+    """Start the process of an engine, and end it on leaving the `with` block.
 
     Raises:
-        MissingError: The engine is not there.
+        MissingError: The engine is missing.
         CourseError: It does not start.
     """
     module = "tiny_llm_lab.bench.worker"
@@ -159,9 +159,9 @@ def take_turns(
     skip: Skip,
     for_s: float = FOR_S,
 ) -> None:
-    """Let each case have a turn in each round, after a round that warms up.
+    """Give each case a turn in each round, after a warm-up round.
 
-    A case that would take too long has no steps at all.
+    A case that would take too long is left out.
     """
     worker_of = {worker.kind: worker for worker in workers}
     for number, (round_number, case) in enumerate(_turns(cases, num_rounds)):
@@ -177,9 +177,9 @@ def take_turns(
 
 
 def _expected_s(case: Case, cases: Sequence[Case]) -> float:
-    """Guess how long a step takes, by a shorter one of that engine; 0 if none is known.
+    """Estimate the time of a step from a shorter one of that engine; 0 if unknown.
 
-    A prompt takes at most as long as its tokens one by one.
+    A prompt takes at most as long as its tokens would one by one.
     """
     known = [one for one in cases if one.kind == case.kind and one.first_s is not None]
     for one in reversed(known):
@@ -192,7 +192,7 @@ def _expected_s(case: Case, cases: Sequence[Case]) -> float:
 
 
 def _turns(cases: Sequence[Case], num_rounds: int) -> Iterator[tuple[int, Case]]:
-    """Go through the cases of each round."""
+    """Yield the cases of each round."""
     for round_number in range(1 + num_rounds):
         for case in cases:
             yield round_number, case

@@ -1,7 +1,7 @@
-"""What this machine can do: how fast it reads memory, and how fast it multiplies.
+"""Measures how fast this machine reads memory and multiplies matrices.
 
-It is measured like an engine, in turn with the others and with as many threads, so that
-all meet the same machine: others may be at work on it.
+It is measured like an engine, interleaved with the others and with as many threads, so
+that other load on the machine affects all alike.
 """
 
 import os
@@ -16,25 +16,25 @@ import numpy as np
 from tiny_llm_lab.bench.engines import Step, Stored
 
 READ_MB = 512
-"""Several times what a large cache holds, so that it comes out of memory."""
+"""Several times the size of a large cache, so that it is read from memory."""
 
 PRODUCT_ROWS = 256
 
 _COLUMNS, _TERMS = 4864, 896
-"""Of the largest product in a layer of Qwen2-0.5B."""
+"""The sizes of the largest product in a layer of Qwen2-0.5B."""
 
 NUM_TRIALS = 5
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine can do, in the middle one of many runs.
+    """The speeds of a machine, as medians of many runs.
 
     Attributes:
         read_bytes_per_s: How fast it reads memory.
         flops_per_s: How fast it multiplies float32 matrices.
-        best_read_bytes_per_s: How fast it read in its best run: a multiple of the
-            median, where others are at work on the same memory.
+        best_read_bytes_per_s: How fast it read in its best run. This can be several
+            times the median if other programs use the same memory.
     """
 
     read_bytes_per_s: float
@@ -43,7 +43,7 @@ class Machine:
 
 
 def build(model: str, solution: str, option: str) -> "MachineEngine":
-    """Get ready to measure. What for does not matter."""
+    """Build the engine. Its arguments are ignored."""
     del model, solution, option
     return MachineEngine()
 
@@ -57,14 +57,14 @@ class MachineEngine:
         self._ways: dict[int, Step] = {}
 
     def read(self, megabytes: int) -> Step:
-        """Get ready to read so many, in the way that is fastest here."""
+        """Prepare to read that many bytes, in the way that is fastest here."""
         if megabytes not in self._ways:
             ways = ways_to_read(megabytes * 10**6, num_threads())
             self._ways[megabytes] = min(ways, key=_shortest)
         return self._ways[megabytes]
 
     def multiply(self, rows: int) -> Step:
-        """Get ready for the float32 product of a prompt, as MLX has it."""
+        """Prepare MLX's float32 product for a prompt."""
         x, w = mx.random.normal((rows, _TERMS)), mx.random.normal((_TERMS, _COLUMNS))
         mx.eval(x, w)
         return lambda: mx.eval(x @ w)
@@ -81,9 +81,9 @@ def num_threads() -> int:
 
 
 def ways_to_read(num_bytes: int, threads: int) -> Sequence[Step]:
-    """Return several ways to read an array, of which one should be as fast as memory.
+    """Return several ways to read an array; one should be as fast as memory allows.
 
-    None is so on every machine. The arrays of numpy stand in large pages, where Linux
+    No single way is so on every machine. NumPy's arrays are in huge pages where Linux
     has them: on an AMD EPYC, a loop in C++ read twice as fast from these.
     """
     if mx.default_device() != mx.Device(mx.cpu):
@@ -93,7 +93,7 @@ def ways_to_read(num_bytes: int, threads: int) -> Sequence[Step]:
     data = np.ones(num_bytes // 8)
     shares = np.array_split(data, threads)
     pool = ThreadPoolExecutor(threads)
-    # numpy lets other threads run meanwhile. Its BLAS has threads of its own.
+    # NumPy releases the GIL meanwhile. Its BLAS has threads of its own.
     return [
         lambda: list(pool.map(lambda one: one.view(np.uint8).max(), shares)),
         lambda: list(pool.map(np.add.reduce, shares)),
@@ -102,7 +102,7 @@ def ways_to_read(num_bytes: int, threads: int) -> Sequence[Step]:
 
 
 def read_bandwidth(num_bytes: int = READ_MB * 10**6, threads: int = 2) -> float:
-    """Measure the bytes that threads read in a second: the best of all ways."""
+    """Measure the bytes that threads read per second: the best of all ways."""
     return num_bytes / min(map(_shortest, ways_to_read(num_bytes, threads)))
 
 

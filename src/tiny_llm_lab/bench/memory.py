@@ -1,4 +1,4 @@
-"""How much memory a run takes: `python -m tiny_llm_lab.bench.memory`."""
+"""Measures the memory of a run: `python -m tiny_llm_lab.bench.memory`."""
 
 import importlib
 import resource
@@ -12,18 +12,18 @@ PROMPT, NUM_NEW = 1024, 32
 
 
 def measure(model: str, solution: str) -> Found:
-    """Read a prompt and write an answer, and count the bytes that it took.
+    """Read a prompt, write an answer, and measure the memory that this takes.
 
-    The most that MLX held is counted anew after loading: weights are there, and come
-    out of a file that may be stored in another dtype. What the process held at most is
-    counted from its start, libraries and loading and all.
+    MLX's peak is reset after loading, because a file may store the weights in another
+    dtype; the weights themselves count. The peak of the process is from its start,
+    including libraries and loading.
 
     Raises:
         MissingError: The solution does not have the last variant yet.
     """
     import mlx.core as mx
 
-    # It is there before the count begins: a library, and no part of a run.
+    # Imported before the count begins: a library, not part of the run.
     importlib.import_module("mlx_lm.utils")
     at_start = most_of_process()
     engine = ours.build(model, solution, "everything")
@@ -51,7 +51,7 @@ def measure(model: str, solution: str) -> Found:
 
 
 def most_of_process() -> int:
-    """Return the most memory that this process has had: bytes on a Mac, else KiB."""
+    """Return the peak memory of this process in bytes. Linux reports it in KiB."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 

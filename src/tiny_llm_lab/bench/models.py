@@ -15,7 +15,7 @@ EMBEDDED_MODEL = "embedded"
 MODELS = (EMBEDDED_MODEL, QWEN2_0_5B)
 
 CACHE = Path("runs/bench/models")
-"""Where the random model is kept: Git does not look there."""
+"""The folder of the random model, which git ignores."""
 
 # From the config.json of Qwen2-0.5B-Instruct.
 _QWEN2_0_5B: dict[str, Any] = {
@@ -52,9 +52,10 @@ def load_mlx(model: str, *, bits: int | None = BITS, dtype: str | None = None) -
 
     Args:
         model: One of `MODELS`.
-        bits: Of the weights: 4, or None for dense ones. Dense weights of the random
-            model are what its 4 bits stand for.
-        dtype: Of what is not quantised. None leaves it to `checkpoint.loading`.
+        bits: The width of the weights: 4, or None for dense ones. Dense weights of the
+            random model are its dequantised ones.
+        dtype: The dtype of what is not quantised. None leaves it to
+            `checkpoint.loading`.
     """
     import mlx.core as mx
     from mlx import nn
@@ -78,7 +79,7 @@ def load_mlx(model: str, *, bits: int | None = BITS, dtype: str | None = None) -
 
 
 def num_bytes_of(network: Any) -> int:  # noqa: ANN401 - mlx_lm has no types
-    """Return how many bytes the weights of a model take that `mlx_lm` has loaded."""
+    """Return the size in bytes of the weights of a model loaded by `mlx_lm`."""
     from mlx.utils import tree_flatten
 
     arrays: Any = tree_flatten(network.parameters())
@@ -86,9 +87,9 @@ def num_bytes_of(network: Any) -> int:  # noqa: ANN401 - mlx_lm has no types
 
 
 def random_model(config: dict[str, Any], cache: Path) -> Path:
-    """Return a folder with a random model of 4 bits, writing it if it is not there.
+    """Return a folder with a random 4-bit model, writing it if it does not exist.
 
-    Scales are float16, as in the models that are published in this format.
+    Scales are float16, as in models published in this format.
 
     Args:
         config: Sizes, as a `config.json` has them.

@@ -45,7 +45,7 @@ def need_kernels(solution: Solution, variant: str) -> None:
     """Check that what a variant is about is there, where other operations would do.
 
     Raises:
-        MissingError: The solution is not so far yet.
+        MissingError: The solution does not have that part yet.
         ImportError: The kernels are not built.
     """
     if variant in {"kernels", "everything", "attention"}:
@@ -59,8 +59,8 @@ class WithoutCacheEngine:
     """Week 1: each new token runs the whole text through the model.
 
     Args:
-        solution: Whose model it is.
-        model: Which weights.
+        solution: The solution whose model is timed.
+        model: The model's weights.
     """
 
     def __init__(self, solution: Solution, model: str) -> None:
@@ -71,17 +71,17 @@ class WithoutCacheEngine:
         self.stored = Stored(dtype, dtype)
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to run a text through the model."""
+        """Prepare to run a text through the model."""
         ids = mx.array([draw(num_tokens, self._vocab_size)])
         return lambda: mx.eval(mx.argmax(self._model(ids)[:, -1], axis=-1))
 
     def generate(self, context: int) -> Step:
-        """Get ready to do the same: there is no other way."""
+        """Prepare the same as `prefill`: the whole text runs through the model."""
         return self.prefill(context)
 
 
 class WithCacheEngine:
-    """Week 2: keys and values of the tokens before are kept.
+    """Week 2: keys and values of earlier tokens are cached.
 
     Args:
         solution: Whose model it is.
@@ -90,7 +90,7 @@ class WithCacheEngine:
             "everything" with flash attention, too.
 
     Raises:
-        MissingError: The model cannot be made so yet.
+        MissingError: The solution cannot build this variant yet.
     """
 
     def __init__(self, solution: Solution, model: str, variant: str) -> None:
@@ -111,10 +111,10 @@ class WithCacheEngine:
         self.stored = how_stored(self._model, self._dtype, network)
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to run a prompt through the model, with an empty cache.
+        """Prepare to run a prompt through the model, with an empty cache.
 
-        The last token goes through it by itself. As nobody asks for the scores of those
-        before, MLX never computes them, nor what only they would need.
+        The last token runs separately. The logits of the tokens before it are not used,
+        so MLX, being lazy, does not compute them.
         """
         *before, last = draw(num_tokens, self._args.vocab_size)
         caches = self._filled(0)
@@ -127,13 +127,13 @@ class WithCacheEngine:
         return step
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, and the one after that."""
+        """Prepare to run one token through the model, then the one after that."""
         ids = iter(draw(context, self._args.vocab_size))
         caches = self._filled(context - 1)
         return lambda: self._take_in(next(ids), caches[0].offset, caches)
 
     def logits(self, pieces: Sequence[Sequence[int]]) -> NDArray[Any]:
-        """Return the logits of a text that is shown in pieces, a row per token."""
+        """Return the logits of a text that is passed in pieces, one row per token."""
         caches, rows = self._filled(0), list[NDArray[Any]]()
         for piece in pieces:
             found = self._model(mx.array([piece]), len(rows), caches)
@@ -141,12 +141,12 @@ class WithCacheEngine:
         return np.stack(rows)
 
     def _take_in(self, token: int, offset: int, caches: list[Any]) -> None:
-        """Show the model one token, and find the likeliest next one."""
+        """Pass one token to the model, and find the likeliest next one."""
         logits = self._model(mx.array([[token]]), offset, caches)
         mx.eval(mx.argmax(logits[:, -1], axis=-1))
 
     def _filled(self, num_tokens: int) -> list[Any]:
-        """Make a cache that holds as many tokens: their numbers do not matter."""
+        """Make a cache that holds that many tokens, with arbitrary values."""
         caches = [self._new_cache() for _ in range(self._model.num_hidden_layers)]
         if num_tokens:
             head_dim = self._args.hidden_size // self._args.num_attention_heads
@@ -158,10 +158,10 @@ class WithCacheEngine:
 
 
 def with_flash_attention(model_class: Any, network: Any) -> Any:  # noqa: ANN401
-    """Return a model of Week 2 with everything on.
+    """Return a model of Week 2 with kernels and flash attention.
 
     Raises:
-        MissingError: It refuses, as it does before Day 6.
+        MissingError: The solution refuses, as it does before Day 6.
     """
     try:
         return model_class(network, enable_flash_attn=True)
@@ -174,11 +174,12 @@ def how_stored(
     dtype: mx.Dtype,
     network: Any,  # noqa: ANN401 - mlx_lm has no types
 ) -> Stored:
-    """Find out whether a solution's model keeps its weights packed, and in what.
+    """Find out whether a solution's model keeps its weights quantised, and how.
 
     Args:
-        model: Which may have made them dense, or their scales wider or narrower.
-        dtype: In which it computes, and keeps keys and values.
+        model: The model, which may have made weights dense or changed the scales'
+            dtype.
+        dtype: The dtype in which it computes and stores keys and values.
         network: The weights as they were loaded.
     """
     name = dtype_name(dtype)
@@ -191,14 +192,14 @@ def how_stored(
 
 
 def _num_bytes(packed: Iterable[Any]) -> int:
-    """Count the bytes of packed weights, each with its scales and biases."""
+    """Count the bytes of quantised weights, with their scales and biases."""
     return sum(
         array.nbytes for one in packed for array in (one.weight, one.scales, one.biases)
     )
 
 
 def _packed(thing: Any, seen: set[int]) -> Iterator[Any]:  # noqa: ANN401
-    """Go through the packed weights in an object and its parts."""
+    """Yield the quantised weights in an object and its parts."""
     if id(thing) in seen:
         return
     seen.add(id(thing))

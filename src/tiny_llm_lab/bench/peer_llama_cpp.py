@@ -1,4 +1,4 @@
-"""llama.cpp, where it is installed: the same sizes, with random weights."""
+"""llama.cpp, if it is installed: the same sizes, with random weights."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ class LlamaCppEngine:
     """A model of llama.cpp, with its own cache.
 
     Args:
-        model: Which sizes.
+        model: The model whose sizes are used.
         path: The GGUF file.
         quantised: Its format, such as "q4_0".
     """
@@ -58,17 +58,17 @@ class LlamaCppEngine:
         self._num_filled = 0
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to read a prompt."""
+        """Prepare to read a prompt."""
         ids = draw(num_tokens, self._vocab_size)
         self._llama.reset()
         self._num_filled = 0
         return lambda: self._llama.eval(ids)
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, and the one after that.
+        """Prepare to run one token through the model, then the one after that.
 
-        `eval` forgets what stands behind the first `n_tokens`, so that one cache serves
-        for many steps.
+        `eval` drops everything after the first `n_tokens`, so one cache serves many
+        steps.
         """
         if self._num_filled != context - 1:
             self._llama.reset()

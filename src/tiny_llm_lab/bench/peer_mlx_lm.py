@@ -18,7 +18,7 @@ from tiny_llm_lab.bench.tokens import draw
 
 
 def build(model: str, solution: str, option: str) -> "MlxLmEngine":
-    """Build the model of `mlx_lm`: `option` is a dtype, behind "4bit-" if packed."""
+    """Build the model of `mlx_lm`: `option` is a dtype, after "4bit-" if quantised."""
     del solution
     *packed, dtype = option.split("-")
     return MlxLmEngine(model, dtype, BITS if packed else None)
@@ -28,9 +28,9 @@ class MlxLmEngine:
     """The model of `mlx_lm`, with its own cache and its own way to read a prompt.
 
     Args:
-        model: Which weights.
-        dtype: Of what is not quantised.
-        bits: Of what is, or None.
+        model: The model's weights.
+        dtype: The dtype of what is not quantised.
+        bits: The width of quantised weights, or None.
     """
 
     def __init__(self, model: str, dtype: str, bits: int | None) -> None:
@@ -45,7 +45,7 @@ class MlxLmEngine:
         )
 
     def prefill(self, num_tokens: int) -> Step:
-        """Get ready to read a prompt. The head is applied to the last token only."""
+        """Prepare to read a prompt. The head is applied to the last token only."""
         ids = mx.array(draw(num_tokens, self._args.vocab_size))
 
         def step() -> None:
@@ -55,13 +55,13 @@ class MlxLmEngine:
         return step
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, and the one after that."""
+        """Prepare to run one token through the model, then the one after that."""
         ids = mx.array([draw(1, self._args.vocab_size)])
         cache = self._filled(context - 1)
         return lambda: mx.eval(mx.argmax(self._model(ids, cache)[:, -1], axis=-1))
 
     def _filled(self, num_tokens: int) -> list[Any]:
-        """Make a cache that holds as many tokens: their numbers do not matter."""
+        """Make a cache that holds that many tokens, with arbitrary values."""
         caches = make_prompt_cache(self._model)
         if num_tokens:
             head_dim = self._args.hidden_size // self._args.num_attention_heads

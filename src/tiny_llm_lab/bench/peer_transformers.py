@@ -21,7 +21,7 @@ class TransformersEngine:
     """The model of `transformers`, with its own cache.
 
     Args:
-        model: Which weights.
+        model: The model's weights.
         dtype: Theirs, and that of keys and values.
     """
 
@@ -45,7 +45,7 @@ class TransformersEngine:
         return self._step(num_tokens, self._filled(0))
 
     def generate(self, context: int) -> Step:
-        """Get ready to run one token through the model, and the one after that."""
+        """Prepare to run one token through the model, then the one after that."""
         return self._step(1, self._filled(context - 1))
 
     def _step(self, num_tokens: int, cache: DynamicCache) -> Step:
@@ -62,7 +62,7 @@ class TransformersEngine:
         return step
 
     def _filled(self, num_tokens: int) -> DynamicCache:
-        """Make a cache that holds as many tokens: their numbers do not matter."""
+        """Make a cache that holds that many tokens, with arbitrary values."""
         config = self._model.config
         cache = DynamicCache(config=config)
         if num_tokens:

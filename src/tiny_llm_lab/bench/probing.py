@@ -1,4 +1,4 @@
-"""Measuring what is no speed, in a process of its own: `accuracy.py`, `memory.py`."""
+"""Runs `accuracy.py` and `memory.py` in processes of their own."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def ask(probe: str, model: str, solution: str) -> Found:
     """Let a module of this package measure the last variant of a solution.
 
     Raises:
-        MissingError: The solution is not so far yet.
+        MissingError: The solution does not have that part yet.
         CourseError: The process has ended without an answer.
     """
     everything = next(kind for kind in KINDS if kind.option == "everything")
@@ -41,7 +41,7 @@ def ask(probe: str, model: str, solution: str) -> Found:
 
 
 def answer(measure: Callable[[str, str], Found]) -> None:
-    """Print what was measured, as the last line, or why that is not possible."""
+    """Print the measurement as the last line, or why it is not possible."""
     model, solution = sys.argv[1:]
     try:
         found: dict[str, Any] = measure(model, solution)

@@ -1,4 +1,4 @@
-"""What came out of a run: a row per case, and the file that keeps them."""
+"""The results of a run: a row per case, and their file."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Row = Mapping[str, str | int | float]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a piece of work takes, whoever does it.
+    """The cost of some work, whatever engine does it.
 
     Attributes:
         flops: Operations.
@@ -37,9 +37,9 @@ class Cost:
 
 
 def machine_of(cases: Sequence[Case]) -> Machine:
-    """Work out what the machine can do, from all steps that measured it.
+    """Compute the machine's speeds from all steps that measured them.
 
-    The median, as of all engines: they took turns, and met the same disturbances.
+    Medians are used, as for the engines, which met the same disturbances.
     """
     reads = [
         1e6 * case.tokens / step_s
@@ -57,7 +57,7 @@ def machine_of(cases: Sequence[Case]) -> Machine:
 
 
 def cost_of(case: Case, stored: Stored, machine: Machine) -> Cost:
-    """Work out what a case takes, with the functions of Day 2.
+    """Compute the cost of a case, with the functions of Day 2.
 
     Every weight is moved once for all tokens of a prompt, and only the last one goes
     through the head. The engines of Week 1 do more than that.
@@ -81,11 +81,11 @@ def cost_of(case: Case, stored: Stored, machine: Machine) -> Cost:
 
 
 def row_of(case: Case, stored: Stored, machine: Machine, solution: str) -> Row:
-    """Set what a case took against what the machine can do.
+    """Compare the time of a case with what the machine can do.
 
     Args:
-        case: Measured.
-        stored: How its engine keeps the model.
+        case: A measured case.
+        stored: How its engine stores the model.
         machine: What this machine can do.
         solution: The package whose models were measured.
     """
@@ -110,7 +110,7 @@ def row_of(case: Case, stored: Stored, machine: Machine, solution: str) -> Row:
 
 
 def about(command: str, machine: Machine) -> dict[str, Any]:
-    """Say where rows come from."""
+    """Describe where rows come from."""
     return {
         "machine": describe_cpu(),
         "threads": NUM_THREADS,
@@ -125,7 +125,7 @@ def about(command: str, machine: Machine) -> dict[str, Any]:
 
 
 def write(path: Path, kept: Mapping[str, Any]) -> None:
-    """Write a JSON object, whole or not at all."""
+    """Write a JSON object atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(kept, indent=2, ensure_ascii=False)
     unfinished = path.with_suffix(".new")

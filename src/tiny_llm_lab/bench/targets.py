@@ -1,4 +1,4 @@
-"""What this course has promised of its kernels, and whether it was kept in a run."""
+"""The performance targets of the course's kernels, and whether a run meets them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,11 +19,11 @@ class Promise:
     """A figure to reach.
 
     Attributes:
-        what: In words.
-        bound: To reach.
-        is_most: Whether it must not be exceeded. Otherwise it is the least.
-        reached: None where something is missing that it takes.
-        how: What was compared with what.
+        what: A description in words.
+        bound: The figure to reach.
+        is_most: Whether the bound is a maximum. Otherwise it is a minimum.
+        reached: The measured figure. None if something needed for it is missing.
+        how: A description of what was compared.
     """
 
     what: str
@@ -34,7 +34,7 @@ class Promise:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is kept; None where that cannot be told."""
+        """Whether it is met; None if that is unknown."""
         if self.reached is None:
             return None
         if self.is_most:
@@ -48,13 +48,13 @@ def promises(
     memory: Mapping[str, Found],
     package: str,
 ) -> list[Promise]:
-    """Work out what was reached, all of it on the random model of a real size.
+    """Compute the reached figures, all on the random model of a real size.
 
     Args:
         measured: The speeds of a run.
-        accuracy: What `accuracy.py` has found, by model.
-        memory: What `memory.py` has found, by model.
-        package: What rows call the solution.
+        accuracy: The results of `accuracy.py`, by model.
+        memory: The results of `memory.py`, by model.
+        package: The name of the solution in the rows.
     """
     rows = [row for row in measured.rows if row["model"] == QWEN2_0_5B]
     return [
@@ -69,7 +69,7 @@ def promises(
 
 
 def kept(found: Sequence[Promise]) -> list[dict[str, Any]]:
-    """Return promises as they are written into a file."""
+    """Return promises in the form for the file."""
     return [
         {
             **asdict(one),
@@ -97,7 +97,7 @@ def _against_llama_cpp(rows: Sequence[Row], package: str, context: int) -> Promi
 
 
 def _share_of_bandwidth(rows: Sequence[Row], package: str) -> Promise:
-    """Compare with the bandwidth that was measured in this run, in its median."""
+    """Compare with the median bandwidth measured in this run."""
     ours = _everything(rows, package, "generate", 32)
     reached = None if ours is None else float(ours["share_of_bandwidth"])
     how = "missing" if ours is None else f"{_speed(ours)}, weights and cache read once"
@@ -125,11 +125,11 @@ def _attention(measured: Measured) -> Promise:
 
 
 def _accuracies(accuracy: Mapping[str, Found]) -> list[Promise]:
-    """Judge both models, in whichever of the two ways to read a text is worse.
+    """Judge both models, each by the worse of the two ways to read a text.
 
-    The divergence counts for both. The likeliest token counts for the model that was
-    trained. Of the other one, all 151,936 logits are drawn from one distribution, so
-    that the two largest lie close together, and which of them is ahead says little.
+    The divergence counts for both. The likeliest token counts only for the trained
+    model. In the random one, all 151,936 logits come from the same distribution, so the
+    two largest are close, and their order says little.
     """
     found: list[Promise] = []
     for model in (QWEN2_0_5B, EMBEDDED_MODEL):
@@ -149,7 +149,7 @@ def _accuracies(accuracy: Mapping[str, Found]) -> list[Promise]:
 
 
 def _memories(found: Found | None) -> list[Promise]:
-    """Judge what MLX held, and what the process held beyond its libraries."""
+    """Judge MLX's peak memory, and the peak of the process beyond its libraries."""
     names = ("peak of MLX's memory", "peak of the process")
     if found is None:
         return [_of_memory(name, None, "missing") for name in names]
@@ -174,7 +174,7 @@ def _memories(found: Found | None) -> list[Promise]:
 
 
 def _of_memory(name: str, reached: float | None, how: str) -> Promise:
-    """Make the promise about one way to count memory."""
+    """Return the promise for one way to count memory."""
     return Promise(f"{name}, times weights and cache", 1.3, True, reached, how)
 
 
@@ -189,7 +189,7 @@ def _everything(
 def _fastest(
     rows: Sequence[Row], engines: Sequence[str], work: str, tokens: int
 ) -> Row | None:
-    """Return the row of the fastest engine of those names."""
+    """Return the row of the fastest engine with one of these names."""
     matching = [
         row
         for row in rows
@@ -199,7 +199,7 @@ def _fastest(
 
 
 def _ratio(ours: Row | None, peer: Row | None) -> tuple[float | None, str]:
-    """Return how many times as fast ours is, and what was compared."""
+    """Return how many times as fast ours is, with a description."""
     if ours is None or peer is None:
         return None, "missing"
     times = float(ours["tokens_per_s"]) / float(peer["tokens_per_s"])

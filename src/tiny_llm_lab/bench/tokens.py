@@ -1,4 +1,4 @@
-"""What the engines are given to read: random tokens, the same for all."""
+"""The input of the engines: random tokens, the same for all."""
 
 import numpy as np
 

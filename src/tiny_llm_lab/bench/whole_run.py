@@ -1,4 +1,4 @@
-"""A whole run: which cases there are, and what came of them."""
+"""A whole run: its cases, and their results."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from tiny_llm_lab.bench.machine import PRODUCT_ROWS, READ_MB, Machine
 from tiny_llm_lab.bench.models import args_of
 from tiny_llm_lab.bench.results import Row, machine_of, row_of
 
-# The first of all is the shortest: what follows is left out if it would take too long.
+# The shortest comes first: longer ones are left out if they would take too long.
 WORK = {"generate": (32, 1024), "prefill": (32, 256, 1024), "attend": (4096,)}
 
 OF_MACHINE = {"read": (READ_MB,), "multiply": (PRODUCT_ROWS,)}
@@ -29,11 +29,11 @@ class Plan:
     """What to measure.
 
     Attributes:
-        models: Which weights.
-        kinds: Which engines. The machine is measured in any case.
+        models: The models' weights.
+        kinds: The engines. The machine is measured in any case.
         work: Lengths of prompts and contexts, by the kind of work.
-        num_rounds: How many turns each case has, warm-up apart.
-        solution: Whose code ours is, as for `load_solution`.
+        num_rounds: The number of turns of each case, without warm-up.
+        solution: The solution to time, named as for `load_solution`.
     """
 
     models: Sequence[str]
@@ -45,12 +45,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Measured:
-    """What came out of a run.
+    """The results of a run.
 
     Attributes:
-        rows: A row for each case that is a speed of a model.
+        rows: A row for each case that times a model.
         machine: What the machine can do.
-        attention_s: Seconds that attention took in all layers, by model and context.
+        attention_s: Seconds of attention in all layers, by model and context.
     """
 
     rows: list[Row]
@@ -63,9 +63,9 @@ def run(plan: Plan, package: str, show: Show, skip: Skip) -> Measured:
 
     Args:
         plan: What to measure.
-        package: What rows call the solution.
-        show: Is told how many turns are done, of how many, and whose is next.
-        skip: Is told in a line what is left out.
+        package: The name of the solution in the rows.
+        show: Called with the number of finished turns, their total, and the next case.
+        skip: Called with a line about each case that is left out.
     """
     done: list[tuple[Case, Worker]] = []
     for model in plan.models:
@@ -92,7 +92,7 @@ def run(plan: Plan, package: str, show: Show, skip: Skip) -> Measured:
 def _start(
     stack: contextlib.ExitStack, plan: Plan, model: str, skip: Skip
 ) -> Iterator[Worker]:
-    """Start the engines that are there and have something to do."""
+    """Start the engines that are available and have work."""
     work = {name for name, _ in planned(plan, model)} | OF_MACHINE.keys()
     for kind in (*plan.kinds, MACHINE):
         if work.isdisjoint(kind.work):
@@ -106,7 +106,7 @@ def _start(
 def _cases(
     plan: Plan, model: str, workers: Sequence[Worker], skip: Skip
 ) -> Iterator[Case]:
-    """Go through the work of all engines, the same work of all next to each other."""
+    """Yield the cases of all engines, grouped by work."""
     most = args_of(model).max_position_embeddings
     for work, lengths in plan.work.items():
         for tokens in lengths:
@@ -119,7 +119,7 @@ def _cases(
 
 
 def planned(plan: Plan, model: str) -> Iterator[tuple[str, int]]:
-    """Go through the work that a model has positions for, and that of the machine."""
+    """Yield the work that fits a model's context, and that of the machine."""
     most = args_of(model).max_position_embeddings
     for work, lengths in plan.work.items():
         yield from ((work, tokens) for tokens in lengths if tokens <= most)

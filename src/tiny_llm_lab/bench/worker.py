@@ -1,7 +1,7 @@
 """The process of one engine: `python -m tiny_llm_lab.bench.worker`.
 
-It speaks JSON, a line each. It begins by saying how it keeps the model, or why it is
-missing, and answers each request with the seconds of some steps.
+It speaks JSON, one object per line. It first says how it stores the model, or why it is
+missing; then it answers each request with the seconds of some steps.
 """
 
 import contextlib
@@ -16,21 +16,21 @@ from typing import Any, TextIO
 from tiny_llm_lab.bench.engines import MissingError
 
 PAUSE_S = 0.2
-"""The threads of OpenBLAS and of PyTorch spin for a while, in the way of the next."""
+"""OpenBLAS's and PyTorch's threads spin for a while, which slows the next engine."""
 
 
 NUM_IN_A_ROW = 8
-"""Tokens that are written after each other, so that none has to make room for all."""
+"""Tokens written in a sequence, so that no single step pays for growing the cache."""
 
 
 def measure(engine: Any, work: str, tokens: int, for_s: float) -> list[float]:  # noqa: ANN401
     """Take steps for a while, at least one, and return the seconds of each.
 
     Args:
-        engine: Takes them: an `Engine`, or another object with a method for the work.
+        engine: An `Engine`, or another object with a method for the work.
         work: Name of the method.
         tokens: Length of the prompt, or of the context.
-        for_s: No new step begins later.
+        for_s: No new step begins after this time.
     """
     steps_s: list[float] = []
     num_in_a_row = NUM_IN_A_ROW if work == "generate" else 1
@@ -56,7 +56,7 @@ def serve(engine: Any, requests: TextIO, answers: TextIO) -> None:  # noqa: ANN4
 def main() -> None:
     """Build the engine that the arguments name, and serve."""
     module, option, model, solution = sys.argv[1:]
-    # What libraries print must not end up among the answers.
+    # The output of libraries must not get between the answers.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         try:

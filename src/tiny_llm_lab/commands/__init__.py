@@ -1,1 +1,1 @@
-"""What `pdm run lab`, `bench` and `train-checkpoint` do."""
+"""The commands `pdm run lab`, `bench` and `train-checkpoint`."""

@@ -116,7 +116,7 @@ def command(
 
 
 def _asked(probe: str, models: Sequence[str], solution: str) -> dict[str, Any]:
-    """Measure what is no speed, model by model."""
+    """Measure accuracy or memory, model by model."""
     from tiny_llm_lab.bench.probing import ask
 
     found: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _as_typed() -> str:
 
 
 def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
-    """Print the rows, the columns as a person wants them."""
+    """Print the rows in columns that are easy to read."""
     from tiny_llm_lab.commands.lab import WIDTH, table_of
 
     shown = [
@@ -160,7 +160,7 @@ def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) ->
 
 
 def _print_promises(found: Sequence[Any]) -> None:
-    """Print what was to be reached, and what was."""
+    """Print the targets, and the reached figures."""
     from tiny_llm_lab.commands.lab import WIDTH
 
     table = Table("", "to reach", "reached", "", "how")

@@ -25,7 +25,7 @@ LABS = (
 )
 
 WIDTH = 120
-"""Of a table in a file or a pipe, in characters."""
+"""The width of a table in a file or a pipe, in characters."""
 
 
 @click.command("lab", cls=CourseCommand)
@@ -115,14 +115,14 @@ def as_typed(name: str, solution: str, *, quick: bool) -> str:
 
 
 def in_words(about: Mapping[str, object]) -> list[str]:
-    """Write what is kept beside the rows, a line for each."""
+    """Write what is stored beside the rows, one line each."""
     return [f"{key.replace('_', ' ')}: {value}" for key, value in about.items()]
 
 
 def table_of(
     rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
 ) -> Table:
-    """Lay out rows of equal columns as a table, and say below where they are from."""
+    """Lay out rows of equal columns as a table, with their origin as caption."""
     caption = "\n".join(in_words(about))
     table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
     names = list(rows[0]) if rows else []

@@ -75,7 +75,7 @@ def new_bars() -> Bars:
 
 
 def show_on(bars: Bars) -> "Show":
-    """Make what shows the progress of each stage on a bar of its own."""
+    """Return a function that shows the progress of each stage on its own bar."""
     tasks = {}
 
     def show(progress: "Progress") -> None:

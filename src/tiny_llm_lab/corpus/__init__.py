@@ -1,4 +1,4 @@
-"""The text that the embedded model learns: stories, answers, and chats of both."""
+"""The text that the embedded model is trained on: stories, answers, and chats."""
 
 from tiny_llm_lab.corpus.documents import Corpus, Document
 

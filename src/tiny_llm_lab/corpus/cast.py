@@ -1,4 +1,4 @@
-"""Who is in a story, and where: the words that fill the slots of its sentences."""
+"""The cast and place of a story: the words that fill the slots of its sentences."""
 
 import random
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Cast:
-    """Everything that a story and the request for it can name."""
+    """Everything that a story and its request can name."""
 
     animal: str
     name: str
@@ -90,7 +90,7 @@ def world() -> dict[str, Any]:
 
 @cache
 def movement() -> dict[str, str]:
-    """Say for each animal how it gets about: "frog" has "hopped"."""
+    """Return each animal's verb of movement: "frog" has "hopped"."""
     moves: dict[str, list[str]] = world()["moves"]
     return {animal: verb for verb, animals in moves.items() for animal in animals}
 

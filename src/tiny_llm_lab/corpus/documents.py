@@ -47,7 +47,7 @@ class Corpus:
     held_out: bool = False
 
     def documents(self, chunk: int, number: int) -> Iterator[Document]:
-        """Yield `number` documents, the same each time for the same chunk."""
+        """Yield `number` documents. The same chunk always gives the same ones."""
         rng = random.Random(f"{self.seed} {self.held_out} {chunk}")  # noqa: S311
         kinds = tuple(MIXTURE)
         for _ in range(number):

@@ -23,7 +23,7 @@ class Fact:
 
 @cache
 def phrasings(fact: Fact, held_out: bool) -> tuple[str, ...]:
-    """List the questions for `fact` of training, or those kept out of it."""
+    """List the questions for `fact` that are in training, or those held out."""
     return tuple(
         question
         for question in fact.questions
@@ -50,7 +50,7 @@ def facts() -> tuple[Fact, ...]:
 
 
 def read_fact(entry: dict[str, Any], asking: dict[str, list[str]]) -> Fact:
-    """Put each subject of a fact into each way to ask for it."""
+    """Combine each subject of a fact with each way to ask for it."""
     spelled = [
         capitalised(form.replace("{x}", subject))
         for kind, subjects in (
@@ -68,7 +68,7 @@ def read_fact(entry: dict[str, Any], asking: dict[str, list[str]]) -> Fact:
 
 @cache
 def off_topic() -> dict[str, list[str]]:
-    """Read the questions that are too much for a small model."""
+    """Read the questions that are too hard for a small model."""
     return read_toml("offtopic.toml")
 
 

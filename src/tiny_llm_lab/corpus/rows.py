@@ -1,4 +1,4 @@
-"""Training data: documents as token ids, packed into rows of one length."""
+"""Training data: documents as token ids, packed into rows of equal length."""
 
 import multiprocessing
 import os
@@ -16,7 +16,7 @@ from tiny_llm_lab.corpus import Corpus
 from tiny_llm_lab.corpus.tokenizer import END_OF_TEXT_ID
 
 Rows = NDArray[np.uint16]
-WORTH_PROCESSES = 1000  # rows; starting processes takes as long as making so many
+WORTH_PROCESSES = 1000  # rows; starting processes takes as long as making this many
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Packer:
 
     A row starts with a document and is filled with whole documents, each followed by
     the end-of-text token; the last one is cut where the row ends, and what is cut off
-    is dropped. So position 0 is always the start of a document, as it is in use.
+    is dropped. So position 0 is always the start of a document, as in inference.
 
     Args:
         corpus: Where the documents come from.
-        tokenizer_file: What they are tokenised by.
+        tokenizer_file: The file of the tokenizer.
         length: Tokens in a row.
         num_documents: Documents in a chunk.
     """
@@ -67,8 +67,8 @@ def write_rows(
     Args:
         packer: Makes the rows of a chunk.
         num_rows: How many to write.
-        path: A NumPy file, complete or not there at all.
-        report: Called with the number of rows that are written.
+        path: A NumPy file, written atomically.
+        report: Called with the number of rows written so far.
     """
     unfinished = path.with_suffix(".part")
     shape = (num_rows, packer.length)
@@ -86,7 +86,7 @@ def write_rows(
 
 @contextmanager
 def chunks(packer: Packer, num_rows: int) -> Generator[Iterator[Rows]]:
-    """Open the chunks that make up `num_rows` rows, one process per core if many."""
+    """Make the chunks of `num_rows` rows, in one process per core if they are many."""
     numbers = range(num_rows)  # enough even with a single row in each chunk
     if num_rows < WORTH_PROCESSES:
         yield map(packer.rows, numbers)
@@ -97,7 +97,7 @@ def chunks(packer: Packer, num_rows: int) -> Generator[Iterator[Rows]]:
 
 
 def leave_interrupts_to_parent() -> None:
-    """Let Ctrl-C end the pool once, from the process that made it."""
+    """Ignore Ctrl-C in the workers, so that only the parent process ends the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

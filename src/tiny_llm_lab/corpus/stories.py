@@ -14,7 +14,7 @@ SCENE = 0.6  # share of stories with a sentence on the weather or the place
 
 @dataclass(frozen=True)
 class Plot:
-    """What happens: beats, each with several sentences to choose from."""
+    """A plot: beats, each with several sentences to choose from."""
 
     name: str
     themes: tuple[str, ...]
@@ -57,12 +57,12 @@ def beginnings() -> dict[str, list[str]]:
 def fitting_plots(
     indoors: bool, named: frozenset[str] = frozenset(), theme: str | None = None
 ) -> tuple[Plot, ...]:
-    """List the plots that keep what a request asks for.
+    """List the plots that satisfy a request.
 
     Args:
         indoors: Whether the story happens under a roof, where no storm can reach it.
-        named: Slots whose word has to be in the story.
-        theme: What the story has to be about, where it is given.
+        named: The slots whose words have to be in the story.
+        theme: What the story has to be about, if anything.
     """
     return tuple(
         plot
@@ -88,7 +88,7 @@ def tell(cast: Cast, plot: Plot, rng: random.Random) -> str:
 
 
 def num_stories() -> int:
-    """Count, from below, the different stories that the grammar can tell.
+    """Return a lower bound on the number of stories that the grammar can tell.
 
     Counted are the animals, the places, the openings and the sentences of each plot.
     Left out are names, friends, things, traits, spots, foods, weather and paragraphs.

@@ -23,7 +23,7 @@ from tiny_llm_lab.corpus.stories import fitting_plots, tell
 from tiny_llm_lab.corpus.typing_style import typed
 
 NO_SUBJECT = 0.05  # share of requests that just want a story
-# What a request names by these slots has to come up in the story.
+# What a request names by these slots has to be in the story.
 KEPT = {"a_friend": "friend", "a_thing": "thing"}
 
 
@@ -64,7 +64,7 @@ def draw_theme(place: Place, rng: random.Random) -> str:
 
 
 def next_story(told: Telling, rng: random.Random, held_out: bool) -> Telling:
-    """Tell one more story that changes what was asked to change, and only that."""
+    """Tell another story that changes only what the request asks to change."""
     change = rng.choice(("again", "animal", "place", "name"))
     cast = next_cast(told.cast, change, rng, held_out)
     key = change if change == "again" else f"again_{change}"

@@ -11,7 +11,7 @@ from tiny_llm_lab.corpus.chats import END_OF_TEXT, TURN_END, TURN_START
 SPECIAL_TOKENS = (END_OF_TEXT, TURN_START, TURN_END)
 END_OF_TEXT_ID, TURN_START_ID, TURN_END_ID = range(3)  # they are numbered first
 # Qwen2 splits into contractions, words with the space before them, single digits,
-# marks and white space. No token reaches over such a boundary.
+# marks and white space. No token crosses such a boundary.
 QWEN2_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

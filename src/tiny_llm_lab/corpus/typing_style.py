@@ -1,10 +1,10 @@
-"""How people type: in lower case, without marks, with a slip of the finger."""
+"""Imitates hasty typing: lower case, missing punctuation, typing errors."""
 
 import random
 
 
 def typed(question: str, rng: random.Random) -> str:
-    """Write `question` the way somebody in a hurry might."""
+    """Rewrite `question` as if typed in a hurry."""
     if rng.random() < 0.25:
         question = question.lower()
     if rng.random() < 0.25:

@@ -1,8 +1,8 @@
-"""What each choice in a transformer is worth: one is changed at a time.
+"""An ablation of a transformer's design: one choice is changed at a time.
 
-Every arm is trained on as many tokens, first from one seed at each of the same learning
-rates, then from two more seeds at the rate that was best for it. With one seed, all
-arms see the same text in the same order.
+Every arm is trained on the same number of tokens, first with one seed at each learning
+rate of a sweep, then with two more seeds at its best rate. With the same seed, all arms
+see the same text in the same order.
 """
 
 import math
@@ -41,16 +41,16 @@ STEPS = 480
 LEARNING_RATES = (0.003, 0.01, 0.03)
 SEEDS = (0, 1, 2)
 LAST_STEPS = 20
-"""Over which the training loss is averaged."""
+"""The number of steps over which the training loss is averaged."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One model of the comparison: Qwen2's choices but for one factor.
+    """One model of the comparison: Qwen2's choices except for one factor.
 
     Attributes:
-        factor: Which of the fields of `Design`, or `BASELINE`.
-        choice: What stands there instead.
+        factor: A field of `Design`, or `BASELINE`.
+        choice: Its value in this arm.
     """
 
     factor: str
@@ -58,13 +58,13 @@ class Arm:
 
     @property
     def design(self) -> Design:
-        """Return what the model is made of."""
+        """Return the design of the model."""
         changed = {} if self.factor == BASELINE else {self.factor: self.choice}
         return replace(Design(), **changed)
 
 
 def arms() -> list[Arm]:
-    """Return the baseline, and what differs from it in one factor."""
+    """Return the baseline, and all arms that differ from it in one factor."""
     usual = asdict(Design())
     return [
         Arm(BASELINE, ", ".join(usual.values())),
@@ -87,14 +87,14 @@ EXTREMES = (
 
 
 def cases(quick: bool) -> list[Row]:
-    """Return the sweep of every arm, or the extremes."""
+    """Return the sweep of every arm, or only the extreme cases."""
     if quick:
         return [_case(*extreme, SEEDS[0]) for extreme in EXTREMES]
     return [_case(arm, rate, SEEDS[0]) for arm in arms() for rate in LEARNING_RATES]
 
 
 def repeats(rows: Sequence[Row]) -> list[Row]:
-    """Return the best rates with the other seeds, once the sweep is done."""
+    """Return the cases with the best rates and the other seeds, after the sweep."""
     if len(rows) < len(cases(quick=False)):
         return []
     return [
@@ -127,7 +127,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
-    """Measure how fast training is here, and say how long it will take."""
+    """Return the speed of training here, and how long the run will take."""
     speed = training_speed(solution)
     num_cases = len(arms()) * (len(LEARNING_RATES) + len(SEEDS) - 1)
     if quick:
@@ -139,12 +139,12 @@ def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of an arm.
+    """The results of an arm.
 
     Attributes:
-        arm: Which one.
-        learning_rate: The one with the least held-out loss from the first seed.
-        losses: With that, a held-out loss for each seed.
+        arm: The arm.
+        learning_rate: The one with the least held-out loss for the first seed.
+        losses: The held-out loss for each seed at that rate.
         parameters: Number of trained numbers.
     """
 
@@ -165,11 +165,11 @@ class Result:
 
     @property
     def is_at_edge(self) -> bool:
-        """Say whether a learning rate outside of the sweep may be better."""
+        """Tell whether a learning rate outside of the sweep may be better."""
         return self.learning_rate in (LEARNING_RATES[0], LEARNING_RATES[-1])
 
-    def behind(self, other: "Result") -> list[float]:
-        """Compare with another arm, for each seed that both have."""
+    def gaps_to(self, other: "Result") -> list[float]:
+        """Return the loss minus that of another arm, for each seed that both have."""
         return [
             self.losses[seed] - other.losses[seed]
             for seed in sorted(self.losses.keys() & other.losses.keys())
@@ -218,10 +218,10 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def difference(result: Result, baseline: Result) -> str:
-    """Write how far an arm is behind, and whether every seed says the same."""
+    """Write the difference of an arm's loss, and whether seeds disagree on its sign."""
     if result is baseline:
         return ""
-    gaps = result.behind(baseline)
+    gaps = result.gaps_to(baseline)
     if not gaps:
         return ""
     agrees = all(gap > 0 for gap in gaps) or all(gap < 0 for gap in gaps)
@@ -256,7 +256,7 @@ def _key(arm: Arm) -> tuple[str, str]:
 
 
 def _rank(loss: float) -> float:
-    """Put a training that has ended in NaN behind all others."""
+    """Return a sort key that puts trainings that ended in NaN last."""
     return math.inf if math.isnan(loss) else loss
 
 

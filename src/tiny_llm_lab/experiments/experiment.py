@@ -1,6 +1,6 @@
-"""What every lab shares: cases that are measured one by one, and kept as they come.
+"""Shared by all labs: cases are measured one by one, and saved at once.
 
-A lab that was stopped goes on with the cases that its CSV file does not have yet.
+A lab that was stopped continues with the cases missing from its CSV file.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ Show = Callable[[int, int, str], None]
 
 
 def _no_rows(rows: Sequence[Row]) -> Sequence[Row]:
-    """Have nothing to add."""
+    """Return no further cases."""
     del rows
     return ()
 
 
 def _nothing(solution: Solution, quick: bool) -> Mapping[str, Value]:
-    """Have nothing to say before the first case."""
+    """Return nothing about the machine."""
     del solution, quick
     return {}
 
@@ -41,19 +41,19 @@ class Lab:
 
     Attributes:
         name: As in `pdm run lab NAME`.
-        question: What it finds out, in a sentence.
-        keys: The columns that tell the cases apart.
+        question: The question that it answers, in a sentence.
+        keys: The columns that identify a case.
         columns: The columns that are measured.
-        cases: Returns the cases, all of them or a few that show the same.
+        cases: Returns all cases, or a few for a quick run.
         measure: Returns the rows of one case, on the solution under test.
-        summary: Boils the rows down to the table on the screen.
+        summary: Summarises the rows in a table for the screen.
         draw: Makes the figure.
-        about: Returns what is to be known of this machine, and is kept beside the rows.
-            Is told whether the run is a quick one.
-        claims: Returns a second table: what others say, beside what the rows say.
-        more: Returns the cases that follow from what was measured, in a full run.
+        about: Returns facts about this machine, which are stored beside the rows. Its
+            argument says whether the run is a quick one.
+        claims: Returns a second table: claims of others, compared with the rows.
+        more: Returns further cases that depend on the measured ones, in a full run.
         notes: How to read the tables, in sentences.
-        in_parallel: Whether cases may run side by side: not where time is measured.
+        in_parallel: Whether cases may run in parallel: not where time is measured.
     """
 
     name: str
@@ -71,31 +71,31 @@ class Lab:
     in_parallel: bool = False
 
     def kept(self, folder: Path) -> Kept:
-        """Open what runs of this lab have left in a folder."""
+        """Open the files of earlier runs of this lab in a folder."""
         return Kept(folder, self.name, self.keys, self.columns)
 
     def measured(self, case: Row, solution: Solution) -> list[Row]:
-        """Measure a case, and put what it is into its rows."""
+        """Measure a case, and add its keys to its rows."""
         return [{**case, **row} for row in self.measure(case, solution)]
 
 
 def begin(
     lab: Lab, solution: Solution, folder: Path, command: str, *, quick: bool
 ) -> Mapping[str, Value]:
-    """Make sure that a folder is one of this run, and write down what it is about.
+    """Check that a folder belongs to this run, and record where its rows come from.
 
     Args:
         lab: The experiment.
         solution: Whose code is measured.
         folder: Gets NAME.json: the command, the machine, the date, and `Lab.about`.
-        command: What was typed.
+        command: The command as typed.
         quick: Only a few cases.
 
     Returns:
-        What the file says.
+        The content of the file.
 
     Raises:
-        CourseError: The folder holds what another command has measured.
+        CourseError: The folder holds measurements of another command.
     """
     kept = lab.kept(folder)
     return kept.about(command) or kept.describe(command, lab.about(solution, quick))
@@ -104,17 +104,17 @@ def begin(
 def run(
     lab: Lab, solution: Solution, folder: Path, show: Show, *, quick: bool
 ) -> list[Row]:
-    """Measure what is not measured yet, and draw the figure of all there is.
+    """Measure the missing cases, and draw the figure of all.
 
     Args:
         lab: The experiment.
         solution: Whose code is measured.
         folder: Gets NAME.csv, NAME.svg and NAME.png.
-        show: Is told how many cases are done, of how many, and what comes next.
+        show: Called with the number of finished cases, their total, and the next one.
         quick: Only a few cases.
 
     Raises:
-        CourseError: The folder holds a file of that name that is not of this lab.
+        CourseError: The folder holds a file of that name from something else.
     """
     kept = lab.kept(folder)
     while missing := _missing(lab, kept, quick):
@@ -142,7 +142,7 @@ def _missing(lab: Lab, kept: Kept, quick: bool) -> list[Row]:
 
 
 def num_processes(lab: Lab) -> int:
-    """Return how many cases run side by side: one per core, if there is no GPU."""
+    """Return how many cases run in parallel: one per core, if there is no GPU."""
     is_on_cpu = mx.default_device() == mx.cpu
     return os.cpu_count() or 1 if lab.in_parallel and is_on_cpu else 1
 
@@ -151,7 +151,7 @@ def num_processes(lab: Lab) -> int:
 def _measuring(
     lab: Lab, solution: Solution, cases: Sequence[Row]
 ) -> Generator[Iterator[list[Row]]]:
-    """Measure cases, in their order."""
+    """Yield the rows of cases, in the order of the cases."""
     if num_processes(lab) == 1:
         yield (lab.measured(case, solution) for case in cases)
         return
@@ -165,7 +165,7 @@ def _measuring(
 
 
 _work: tuple[Lab, Solution]
-"""What a process of the pool works on."""
+"""The lab and solution of a worker process."""
 
 
 def _become_worker(lab: Lab, folder: Path, package: str) -> None:
@@ -183,7 +183,7 @@ def _measured_by_worker(case: Row) -> list[Row]:
 
 @contextlib.contextmanager
 def _environment(**variables: str) -> Generator[None]:
-    """Set environment variables for the processes that are started meanwhile."""
+    """Set environment variables for processes started inside the `with` block."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

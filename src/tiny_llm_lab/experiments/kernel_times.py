@@ -1,7 +1,7 @@
-"""What the kernels of Week 2, Days 5 to 7 take, beside what they replace.
+"""Times the kernels of Week 2, Days 5 to 7, next to the operations they replace.
 
 All have the sizes of Qwen2-0.5B, and run on the CPU in float32. Those that take
-microseconds are timed in chains, where each one needs the result of the one before.
+microseconds are timed in chains, where each call needs the result of the one before.
 """
 
 import functools
@@ -27,7 +27,7 @@ CHAIN = 100
 ROUNDS = Rounds(budget_s=15.0, least=5, most=41)
 
 KERNEL = "kernel"
-"""The way of this course, where there is one alone."""
+"""The name of the course's way, where it is the only one."""
 
 Ways = Mapping[str, Callable[[], Any]]
 Chained = Callable[[mx.array], mx.array]
@@ -73,7 +73,7 @@ def attention(variant: str, queries: int, keys: int, solution: Solution) -> Ways
 
 
 def addition(solution: Solution) -> Ways:
-    """Return the way to add a few numbers: it is nearly all dispatch."""
+    """Return the way to add a few numbers, whose time is nearly all dispatch."""
     del solution
     x = _draw(1, HIDDEN)
     return {"mx.add": _chain(lambda y: y + x, x)}
@@ -126,7 +126,7 @@ def rotation(solution: Solution) -> Ways:
 
 
 def gate(solution: Solution) -> Ways:
-    """Return the ways to open the gate of the MLP."""
+    """Return the ways to compute the gate of the MLP."""
     x, up = _draw(1, INTERMEDIATE), _draw(1, INTERMEDIATE)
     silu = solution.get("basics.silu")
     own = solution.get("kernels.swiglu")
@@ -165,12 +165,12 @@ WORK: dict[str, Callable[[Solution], Ways]] = {
 
 
 def cases(quick: bool) -> list[Row]:
-    """Return what is timed, of which a quick run takes the last."""
+    """Return what is timed; in a quick run, only the last."""
     return [{"work": name} for name in [*WORK][-1 if quick else 0 :]]
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
-    """Time all ways to do one thing."""
+    """Time all ways of one operation."""
     name = str(case["work"])
     try:
         with mx.stream(mx.cpu):
@@ -191,19 +191,19 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def times_us(rows: Sequence[Row], work: str) -> dict[str, float]:
-    """Return the microseconds of each way to do something."""
+    """Return the microseconds of each way."""
     return {
         str(row["way"]): float(row["time_us"]) for row in rows if row["work"] == work
     }
 
 
 def _is_chained(work: str) -> bool:
-    """Tell whether one of these takes microseconds only."""
+    """Tell whether one of these takes only microseconds."""
     return work not in {PRODUCT, PROMPT, LONG_PROMPT, DECODING}
 
 
 def _step(call: Callable[[], Any]) -> Step:
-    """Evaluate what MLX returns. PyTorch has computed by then."""
+    """Evaluate a result of MLX. PyTorch's is computed already."""
 
     def step() -> None:
         result = call()
@@ -214,7 +214,7 @@ def _step(call: Callable[[], Any]) -> Step:
 
 
 def _chain(function: Chained, x: mx.array) -> Callable[[], mx.array]:
-    """Apply a function again and again, each time to what came out before."""
+    """Apply a function repeatedly, each time to the last result."""
 
     def call() -> mx.array:
         y = x
@@ -226,14 +226,14 @@ def _chain(function: Chained, x: mx.array) -> Callable[[], mx.array]:
 
 
 def _draw(*shape: int) -> mx.array:
-    """Return random numbers, which are there already."""
+    """Return random numbers, already evaluated."""
     numbers = mx.random.normal(shape)
     mx.eval(numbers)
     return numbers
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Return a line for each way to do each thing."""
+    """Return a row for each way of each operation."""
     return [
         {
             "work": row["work"],
@@ -246,7 +246,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw the times on a logarithmic axis, ways of one thing below each other."""
+    """Draw the times on a logarithmic axis, grouped by operation."""
     figure = Figure(figsize=(6, 0.8 + 0.22 * len(rows)), layout="constrained")
     axes = figure.subplots()
     names = [f"{row['work']}: {row['way']}" for row in rows][::-1]

@@ -27,7 +27,7 @@ READING = "reading memory"
 
 BITS, GROUP_SIZE = 4, 64
 SET_BYTES = 64 * 10**6
-"""Of the matrices of a step: twice what a large cache holds."""
+"""The bytes of a step's matrices: twice the size of a large cache."""
 
 READ_MB = 256
 ROUNDS = Rounds(budget_s=30.0, least=7, most=41)
@@ -57,7 +57,7 @@ SHAPES = (
 
 
 def cases(quick: bool) -> list[Row]:
-    """Return the matrices, of which a quick run takes the first."""
+    """Return the matrices; in a quick run, only the first."""
     return [
         {"matrix": one.name, "rows": one.rows, "columns": one.columns}
         for one in SHAPES[: 1 if quick else None]
@@ -119,7 +119,7 @@ def _steps(shape: Shape, number: int, solution: Solution) -> dict[str, Step]:
 
 
 def _matrices(shape: Shape, number: int) -> list[tuple[mx.array, mx.array, mx.array]]:
-    """Draw the bits of some matrices. What they stand for does not matter."""
+    """Draw random bits for some matrices. Their values do not matter."""
     rng = np.random.default_rng(SEED)
     words = (shape.rows, shape.columns * BITS // 32)
     groups = (shape.rows, shape.columns // GROUP_SIZE)
@@ -156,7 +156,7 @@ def _times(naive: Row, row: Row) -> str:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw the bytes of weights in a second, a panel for each matrix."""
+    """Draw the bytes of weights per second, a panel for each matrix."""
     shapes = [one for one in SHAPES if any(row["matrix"] == one.name for row in rows)]
     figure = Figure(figsize=(5, 0.6 + 1.9 * len(shapes)), layout="constrained")
     panels = figure.subplots(len(shapes), 1, squeeze=False, sharex=True)[:, 0]

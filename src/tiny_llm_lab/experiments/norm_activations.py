@@ -1,8 +1,8 @@
-"""How activations and gradients grow with depth, before training and along it.
+"""How activations and gradients grow with depth, before and during training.
 
-Models of twelve layers, which differ in the norm and in its place, are trained for a
-hundred steps. At some of these, the same held-out rows are sent through, forward and
-backward. What stands at step 0 is a model with random weights.
+Models of twelve layers, which differ in the norm and its place, are trained for a
+hundred steps. At some of these, the same held-out rows are passed forward and backward.
+Step 0 is a model with random weights.
 """
 
 import math
@@ -35,7 +35,7 @@ NORMS = (
     ("RMSNorm", "pre"),
 )
 FEED_FORWARDS = ("GELU", "SwiGLU")
-"""A gate multiplies two branches: without a norm, that squares what is large."""
+"""A gate multiplies two branches: without a norm, that squares large values."""
 
 BUDGET = Budget(steps=100, learning_rate=0.003, seed=0)
 SHOWN_STEPS = (0, 1, 3, 10, 20, 30, 40, 60, 80, 100)
@@ -51,9 +51,9 @@ def cases(quick: bool) -> list[Row]:
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
-    """Train one model, and look into it at some of the steps.
+    """Train one model, and measure activations and gradients at some steps.
 
-    A model that gives no finite loss is not trained.
+    A model whose loss is not finite is not trained.
     """
     design = Design(
         norm=str(case["norm"]),
@@ -71,7 +71,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 class Looks:
-    """Looks into a model on the same rows at any time.
+    """Measures a model on the same rows at any step.
 
     Args:
         solution: Whose blocks the model is made of.
@@ -87,9 +87,9 @@ class Looks:
         self.batch = small_training.to_tokens(rows)
 
     def rows(self, step: int, weights: Weights) -> list[Row]:
-        """Measure the stream and the gradients, a row for each layer.
+        """Measure the residual stream and the gradients, a row for each layer.
 
-        Layer 0 is the embedding; the stream of a layer is what it hands on.
+        Layer 0 is the embedding; the stream of a layer is its output.
         """
         streams = self._model(weights).streams(self.batch[:, :-1])
         loss, gradients = mx.value_and_grad(self._loss)(weights)
@@ -108,22 +108,22 @@ class Looks:
         ]
 
     def _model(self, weights: Weights) -> SmallModel:
-        """Make the model of these weights."""
+        """Make the model with these weights."""
         return SmallModel(self.solution, self.design, SIZE, weights)
 
     def _loss(self, weights: Weights) -> mx.array:
-        """Compute the loss of these weights."""
+        """Compute the loss with these weights."""
         return next_token_loss(self._model(weights), self.batch)
 
 
 def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
-    """Say whether training is slow here."""
+    """Return the BLAS, with a warning if it makes training slow."""
     del solution, quick
     return blas_here()
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Return, for each model, what its depth does at the first and the last step."""
+    """Return the growth with depth for each model, at the first and the last step."""
     return [
         {
             "feed-forward": case["feed_forward"],
@@ -145,13 +145,13 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen in one model at one step, a row for each layer."""
+    """The measurements of one model at one step, a row for each layer."""
 
     rows: Sequence[Row]
 
     @classmethod
     def at(cls, rows: Sequence[Row], case: Row, step: int) -> "Look":
-        """Pick the rows of a model and a step, in the order of the layers."""
+        """Select the rows of a model and a step, in the order of the layers."""
         own = [
             row
             for row in rows
@@ -169,7 +169,7 @@ class Look:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw both measures over depth before training, and over the steps of it."""
+    """Draw both measures over depth before training, and over the steps."""
     figure = Figure(figsize=(5, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharey="row")
     for (over_depth, over_steps), shown in zip(panels, SHOWN, strict=True):
@@ -187,10 +187,10 @@ class Shown:
     """A measure in the figure.
 
     Attributes:
-        column: Where its values stand.
-        name: What the axis says.
-        layer: Which layer is followed along the training: where it is most off.
-        where: What the axis says of that.
+        column: The column of its values.
+        name: The label of the axis.
+        layer: The layer whose values are drawn over the steps: the most extreme one.
+        where: The name of that layer in the label.
     """
 
     column: str
@@ -208,7 +208,7 @@ SHOWN = (
 def _draw_model(
     over_depth: Axes, over_steps: Axes, rows: Sequence[Row], case: Row, shown: Shown
 ) -> None:
-    """Draw the lines of one model; what is not finite is left out."""
+    """Draw the lines of one model, without values that are not finite."""
     number = NORMS.index((str(case["norm"]), str(case["place"])))
     name = "no norm" if case["norm"] == "none" else f"{case['place']}-{case['norm']}"
     dash = "-" if case["feed_forward"] == FEED_FORWARDS[0] else ":"

@@ -1,7 +1,7 @@
 """What eps does in RMSNorm, for vectors from tiny to huge, in three dtypes.
 
-Each vector is normalised twice: by the solution, which computes in float32 inside, and
-by the same formula in the dtype of the input. Both are compared with float64.
+Each vector is normalised twice: by the solution, which computes in float32, and by the
+same formula in the dtype of the input. Both are compared with float64.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ NUM_VECTORS = 16
 SEED = 0
 
 SMALLEST = 0.01
-"""Errors below are drawn as this: a logarithmic scale has no zero."""
+"""Smaller errors are drawn as this, since a logarithmic scale has no zero."""
 
 INSIDE = "float32 inside"
 OUTSIDE = "input dtype"
@@ -69,7 +69,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def _outcome(output: np.ndarray) -> str:
-    """Say what has become of the vectors."""
+    """Describe the outcome for the vectors."""
     if np.isnan(output).any():
         return "not a number"
     if np.isinf(output).any():
@@ -87,7 +87,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _rows_of(rows: Sequence[Row], dtype: str, eps: float, method: str) -> list[Row]:
-    """Pick the rows of one line, a row for each size."""
+    """Select the rows of one line, a row for each size."""
     wanted = (dtype, eps, method)
     return [
         row
@@ -97,7 +97,7 @@ def _rows_of(rows: Sequence[Row], dtype: str, eps: float, method: str) -> list[R
 
 
 def _what_is_right(rows: Sequence[Row]) -> Row:
-    """Say which sizes come out right, and what becomes of the others."""
+    """Write which sizes come out right, and the outcome of the others."""
     right = [
         float(row["size"])
         for row in rows
@@ -116,7 +116,7 @@ def _what_is_right(rows: Sequence[Row]) -> Row:
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw the error over the size, a panel for each dtype, a line for each eps.
 
-    What is not finite is off the scale, so it is not drawn.
+    Values that are not finite are not drawn.
     """
     figure = Figure(figsize=(5, 6.6), layout="constrained")
     panels = figure.subplots(len(DTYPES), 1, sharex=True, sharey=True)

@@ -12,7 +12,7 @@ from tiny_llm_course.solution import Solution
 
 Part = Callable[[mx.array], mx.array]
 Weights = dict[str, Any]
-"""Arrays by name; "layers" is a list of such, one for each layer."""
+"""Arrays by name; "layers" is a list of such dictionaries, one per layer."""
 
 NORMS = ("none", "LayerNorm", "RMSNorm", "PartialRMSNorm")
 PLACES = ("pre", "post")
@@ -33,16 +33,16 @@ EMBEDDINGS = ("tied", "untied")
 
 @dataclass(frozen=True)
 class Design:
-    """What a model is made of. The defaults are Qwen2's choices.
+    """The design of a model. The defaults are Qwen2's choices.
 
     Attributes:
         norm: One of `NORMS`.
-        place: Of the norms in a layer, one of `PLACES`. Pre-norm has one more, at the
-            end of the model.
-        feed_forward: One of `UNGATED`, of width 4 D, or of `GATED`, of width 8/3 D:
-            equally many weights.
+        place: The place of the norms in a layer, one of `PLACES`. Pre-norm has one more
+            norm at the end of the model.
+        feed_forward: One of `UNGATED`, of width 4 D, or of `GATED`, of width 8/3 D,
+            which has the same number of weights.
         positions: One of `POSITIONS`.
-        embeddings: "tied" scores tokens with the table that they were looked up in.
+        embeddings: "tied" computes the logits with the embedding table.
     """
 
     norm: str = "RMSNorm"
@@ -75,7 +75,7 @@ def new_weights(solution: Solution, design: Design, size: Size, seed: int) -> We
     """Draw the weights of a model.
 
     A matrix with I inputs gets normal numbers of variance 1 / I, which keeps the scale
-    of what it is multiplied with; gains begin at 1 and biases at 0. Embeddings have
+    of its input; gains begin at 1 and biases at 0. Embeddings have
     variance 1 / D, and are multiplied by sqrt(D) when they are looked up (Vaswani et
     al. 2017, section 3.4), so that as vectors and as scores they have unit variance.
     """
@@ -125,13 +125,13 @@ def arrays_of(weights: Weights) -> list[mx.array]:
 class SmallModel:
     """A transformer that predicts the next token.
 
-    Every operation but the shuffling of heads is the solution's. Making one costs
-    nothing: inside `mx.value_and_grad` it is made anew from the weights of the moment.
+    Every operation except splitting and merging heads is the solution's. Making one is
+    cheap: inside `mx.value_and_grad` it is made anew from the current weights.
 
     Args:
-        solution: Whose blocks it is made of.
-        design: What it is made of.
-        size: How large it is.
+        solution: The solution whose blocks it uses.
+        design: Its design.
+        size: Its size.
         weights: As `new_weights` returns them.
     """
 
@@ -144,7 +144,7 @@ class SmallModel:
         self.weights = weights
 
     def __call__(self, tokens: mx.array) -> mx.array:
-        """Score every next token.
+        """Return the logits of every next token.
 
         Args:
             tokens: N x L token ids.
@@ -185,7 +185,7 @@ class SmallModel:
         return make(self.size.vocab_size, self.size.dim, self.weights["embedding"])
 
     def _attention(self, x: mx.array, layer: Weights) -> mx.array:
-        """Let every token look at those before it."""
+        """Let every token attend to itself and those before it."""
         linear = self.solution.get("basics.linear")
         attend = self.solution.get("attention.scaled_dot_product_attention_simple")
         mask = self.solution.get("attention.causal_mask")
@@ -205,7 +205,7 @@ class SmallModel:
         return linear(mx.flatten(heads.swapaxes(-3, -2), -2, -1), layer["wo"])
 
     def _feed_forward(self, layer: Weights) -> Part:
-        """Make the layer that works on each token by itself."""
+        """Make the feed-forward layer."""
         name = self.design.feed_forward
         symbol = (GATED | UNGATED)[name]
         activation = self.solution.get(symbol) if symbol else mx.sigmoid
@@ -216,7 +216,7 @@ class SmallModel:
         return make(layer["w1"], layer["b1"], layer["w2"], layer["b2"], activation)
 
     def _norm(self, weights: Weights) -> Part:
-        """Make a norm; without one, the stream goes on as it is."""
+        """Make a norm; the identity if the design has none."""
         dim = self.size.dim
         if self.design.norm == "none":
             return lambda x: x
@@ -229,6 +229,6 @@ class SmallModel:
 
 
 def _new_norm(design: Design, dim: int) -> Weights:
-    """Make what a norm learns, before it has learned anything."""
+    """Make the initial parameters of a norm."""
     gain = {} if design.norm == "none" else {"weight": mx.ones(dim)}
     return gain | ({"bias": mx.zeros(dim)} if design.norm == "LayerNorm" else {})

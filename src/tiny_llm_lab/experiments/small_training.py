@@ -42,7 +42,7 @@ class Budget:
     Attributes:
         steps: Number of steps, each on `BATCH_SIZE` new rows of `Size.context` tokens.
         learning_rate: The largest: it rises linearly, and falls along a half cosine.
-        seed: Of the weights and of the text.
+        seed: The seed of the weights and of the text.
     """
 
     steps: int
@@ -60,7 +60,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """What is known after a step: its number from 1, its loss and gradients."""
+    """The results of a step: its number from 1, its loss and gradients."""
 
     number: int
     loss: float
@@ -73,9 +73,9 @@ def train(
 ) -> Iterator[Step]:
     """Train a model, a step at a time.
 
-    Loss and gradients of a step are those before the weights move, and `weights` are
-    those after. The gradients are clipped together to a norm of `CLIP_NORM`; those
-    that are handed out are not.
+    Loss and gradients of a step are those before the update; `weights` are those after
+    it. The gradients are clipped together to a norm of `CLIP_NORM`; the returned ones
+    are not.
     """
     weights = new_weights(solution, design, size, budget.seed)
     optimizer = optimizers.Adam(budget.learning_rate, betas=list(BETAS))
@@ -104,7 +104,7 @@ def next_token_loss(model: Callable[[mx.array], mx.array], batch: mx.array) -> m
 
 
 def held_out_loss(model: SmallModel) -> float:
-    """Measure the loss on documents that no training has in its text."""
+    """Measure the loss on documents that are in no training text."""
     rows = text_rows(
         HELD_OUT_SEED, HELD_OUT_ROWS, model.size.context + 1, held_out=True
     )

@@ -1,7 +1,7 @@
-"""How fast small models train here: MLX against PyTorch, in turns.
+"""How fast small models train here: MLX against PyTorch, interleaved.
 
-PyTorch runs in a process of its own, which runs this module: an OpenBLAS of the system
-would multiply for it, too (see `blas.py`).
+PyTorch runs in a process of its own, which runs this module: otherwise, an OpenBLAS of
+the system would also multiply for PyTorch (see `blas.py`).
 """
 
 import os
@@ -27,7 +27,7 @@ from tiny_llm_lab.records import Value
 
 NUM_ROUNDS = 9
 PAUSE_S = 0.2
-"""OpenBLAS keeps its threads spinning for a while, in the way of PyTorch's."""
+"""OpenBLAS's threads spin for a while, which slows PyTorch's."""
 
 SLOW = "without OpenBLAS MLX trains about six times more slowly on this CPU"
 """Measured on two cores, with `TINY_LLM_BLAS=off` and without."""
@@ -36,7 +36,7 @@ TOKENS_PER_STEP = BATCH_SIZE * SIZE.context
 
 
 def training_speed(solution: Solution) -> dict[str, Value]:
-    """Time loss and gradients of the small model in MLX, and of its like in PyTorch.
+    """Time loss and gradients of the small model in MLX, and of its PyTorch twin.
 
     Returns:
         The BLAS that MLX uses on the CPU, the speeds in tokens per second (medians of
@@ -78,7 +78,7 @@ def blas_here() -> dict[str, Value]:
 
 
 def _mlx_step(solution: Solution) -> Callable[[], None]:
-    """Make a function that computes loss and gradients of the baseline once."""
+    """Return a function that computes loss and gradients of the baseline once."""
     design = Design()
     weights = new_weights(solution, design, SIZE, seed=0)
     batch = mx.array(_tokens())
@@ -91,7 +91,7 @@ def _mlx_step(solution: Solution) -> Callable[[], None]:
 
 
 def _torch_step() -> Callable[[], None]:
-    """Do the same with the Qwen2 of `transformers`."""
+    """Return such a function for the Qwen2 of `transformers`."""
     import torch
     from torch.nn import functional
     from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -127,7 +127,7 @@ def _tokens() -> np.ndarray:
 
 
 def _seconds(step: Callable[[], None]) -> float:
-    """Time one step, once the threads of the one before have gone to sleep."""
+    """Time one step, after the threads of the last one have gone to sleep."""
     time.sleep(PAUSE_S)
     start_s = time.perf_counter()
     step()

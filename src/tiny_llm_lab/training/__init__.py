@@ -1,1 +1,1 @@
-"""How the embedded model came to be: `pdm run train-checkpoint`."""
+"""The training of the embedded model: `pdm run train-checkpoint`."""

@@ -62,7 +62,7 @@ def export(
 
     Args:
         model: The trained model.
-        recipe: What it was trained by.
+        recipe: The recipe of its training.
         tokenizer_from: A folder with the files of the tokenizer.
         folder: Where the checkpoint goes.
     """

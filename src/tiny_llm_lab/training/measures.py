@@ -1,4 +1,4 @@
-"""How good a checkpoint is, on what was kept out of its training."""
+"""Evaluates a checkpoint on held-out data."""
 
 import random
 import re
@@ -16,7 +16,7 @@ GREEDY = {"do_sample": False, "temperature": None, "top_p": None}
 
 @dataclass(frozen=True)
 class Skill:
-    """Shares, from 0 to 1, over as many held-out prompts of each kind."""
+    """Scores from 0 to 1, over the same number of held-out prompts of each kind."""
 
     num_prompts: int
     names_animal: float
@@ -99,5 +99,5 @@ def mentions(text: str, word: str) -> bool:
 
 
 def share(hits: Sequence[bool]) -> float:
-    """Compute the share of hits; of nothing, it is none."""
+    """Compute the share of hits; 0 if there are no trials."""
     return sum(hits) / max(1, len(hits))

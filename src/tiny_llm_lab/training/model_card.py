@@ -1,4 +1,4 @@
-"""The model card: what a checkpoint is, written from what was measured."""
+"""Writes the model card of a checkpoint from its measurements."""
 
 import math
 import os
@@ -20,7 +20,7 @@ from tiny_llm_lab.training.samples import Sample
 
 @dataclass(frozen=True)
 class Results:
-    """What was measured of a checkpoint and of its training."""
+    """The measurements of a checkpoint and of its training."""
 
     num_parameters: int
     wall_s: float
@@ -43,7 +43,7 @@ def fill_card(recipe: Recipe, results: Results, samples: list[Sample]) -> str:
 
 
 def corpus_figures() -> dict[str, str]:
-    """Count what the corpus is made of."""
+    """Count the parts of the corpus."""
     num_held_out = len(pairs(held_out=True))
     return {
         "num_animals": f"{len(animals())}",
@@ -79,7 +79,7 @@ def result_figures(results: Results) -> dict[str, str]:
 
 
 def describe_machine(device: torch.device) -> str:
-    """Say in words what the training ran on."""
+    """Describe the machine of the training."""
     if device.type == "cuda":
         return f"one {torch.cuda.get_device_name(device)}"
     if device.type == "mps":

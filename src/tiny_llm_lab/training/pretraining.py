@@ -21,12 +21,12 @@ from tiny_llm_lab.training.recipe import Recipe
 SAVE_EVERY_S = 60.0
 LOG_EVERY = 50  # steps
 EVALUATE_EVERY = 500  # steps
-WORTH_COMPILING = 200  # steps; a shorter run is over before that has paid off
+WORTH_COMPILING = 200  # steps; in a shorter run, compiling does not pay off
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the training says of itself after a step."""
+    """The progress of training after a step."""
 
     step: int
     loss: float
@@ -94,12 +94,12 @@ def to_device(rows: Rows, device: torch.device) -> Tensor:
 class Pretraining:
     """A model, its optimiser and the step they have reached.
 
-    Weights and optimiser are float32, products run in bfloat16. There is no dropout
-    and the rows have a fixed order, so the step is all that a restart needs besides.
+    Weights and optimiser are float32, products run in bfloat16. There is no dropout and
+    the rows have a fixed order, so a restart needs only the step in addition.
 
     Args:
         recipe: What to train.
-        folder: Where the state is kept; training continues from it if it is there.
+        folder: The folder of the state; training continues from it if it exists.
         device: Where to train.
     """
 
@@ -117,14 +117,14 @@ class Pretraining:
 
     @property
     def state_file(self) -> Path:
-        """Where the state is kept."""
+        """The file of the state."""
         return self.folder / "training.pt"
 
     def restore(self) -> None:
         """Continue from the state in the folder.
 
         Raises:
-            CourseError: If another recipe began it.
+            CourseError: The state is that of another recipe.
         """
         state = torch.load(self.state_file, self.device, weights_only=True)
         if state["recipe"] != asdict(self.recipe):
@@ -138,7 +138,7 @@ class Pretraining:
         self.step, self.wall_s = state["step"], state["wall_s"]
 
     def save(self) -> None:
-        """Keep the state: the file is complete at every moment."""
+        """Save the state atomically."""
         state = {
             "recipe": asdict(self.recipe),
             "model": self.model.state_dict(),
@@ -151,11 +151,11 @@ class Pretraining:
         unfinished.replace(self.state_file)
 
     def run(self, rows: Rows, held_out: Rows, report: Callable[[Report], None]) -> None:
-        """Train until the last step of the recipe; keep the state when interrupted.
+        """Train until the last step of the recipe; save the state when interrupted.
 
         Args:
             rows: One row per sample, in the order in which they are used.
-            held_out: Rows to measure the loss on, as it goes.
+            held_out: Rows to measure the loss on during training.
             report: Called after every step.
         """
         loss_of = self.compiled_loss()
@@ -177,7 +177,7 @@ class Pretraining:
     def train_step(
         self, loss_of: Callable[[Tensor], Tensor], rows: Rows
     ) -> tuple[float, float]:
-        """Take one step down the gradient.
+        """Take one step of gradient descent.
 
         Returns:
             The learning rate of the step, and the loss before it.
@@ -203,7 +203,7 @@ class Pretraining:
         return self.loss
 
     def loss(self, batch: Tensor) -> Tensor:
-        """Compute the loss that is trained on, with products in bfloat16."""
+        """Compute the training loss, with products in bfloat16."""
         with torch.autocast(self.device.type, torch.bfloat16):
             return next_token_loss(self.model, batch)
 

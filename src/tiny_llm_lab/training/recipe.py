@@ -1,4 +1,4 @@
-"""Everything that decides what the embedded checkpoint becomes."""
+"""All settings that determine the embedded checkpoint."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Recipe:
     """Shape of the model, amount of data, and how the optimiser is set.
 
-    The widths keep all files of the checkpoint under 8 MB in bfloat16. A width of
-    head of 64 trains faster on a CPU than 32 at the same number of parameters.
+    The widths keep all files of the checkpoint under 8 MB in bfloat16. Heads of width
+    64 train faster on a CPU than of 32, with the same number of parameters.
     """
 
     seed: int = 20

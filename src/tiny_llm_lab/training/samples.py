@@ -40,13 +40,13 @@ def write_samples(talker: Talker, seed: int) -> list[Sample]:
 
 
 def continuation(talker: Talker, text: str) -> Sample:
-    """Let the model continue a text that is no chat."""
+    """Let the model continue a plain text."""
     [written] = talker.complete([text], SAMPLING)
     return Sample(f"{text} ...", written, is_held_out(text))
 
 
 def conversation(talker: Talker, entry: dict[str, Any]) -> list[Sample]:
-    """Hold a chat, with the model's own answers in view."""
+    """Hold a chat in which the model sees its own answers."""
     samples: list[Sample] = []
     messages: Messages = []
     if "system" in entry:
@@ -61,7 +61,7 @@ def conversation(talker: Talker, entry: dict[str, Any]) -> list[Sample]:
 
 
 def is_held_out(prompt: str) -> bool:
-    """Say whether training had no such animal in such a place, or no such question."""
+    """Tell whether the animal and place, or the question, were held out of training."""
     held_out_questions = {
         plain(question) for fact in facts() for question in phrasings(fact, True)
     }

@@ -1,4 +1,4 @@
-"""A finished checkpoint that writes, through `transformers`."""
+"""Generates text with a finished checkpoint, through `transformers`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Talker:
     Args:
         model: The model.
         tokenizer: Its tokenizer.
-        max_new_tokens: Where a text is cut off at the latest.
+        max_new_tokens: The largest number of tokens to generate.
     """
 
     model: Any  # `transformers` annotates `generate` as missing here
@@ -35,7 +35,7 @@ class Talker:
         return cls(model.eval(), tokenizer, max_new_tokens)
 
     def chat_prompt(self, messages: Messages) -> str:
-        """Write `messages` as the text that the model continues with an answer."""
+        """Render `messages` as a prompt for an answer."""
         text = self.tokenizer.apply_chat_template(
             messages, add_generation_prompt=True, tokenize=False
         )

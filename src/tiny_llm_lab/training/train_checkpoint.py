@@ -1,4 +1,4 @@
-"""All of the way from a seed to a checkpoint: text, tokenizer, training, card."""
+"""All steps from a seed to a checkpoint: text, tokenizer, training, card."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tiny_llm_lab.training.samples import Sample, write_samples
 from tiny_llm_lab.training.talking import Talker
 
 DOCUMENTS_PER_CHUNK = 4000
-DOCUMENTS_PER_ROW = 20  # more than a row has: a small part is a single short chunk
+DOCUMENTS_PER_ROW = 20  # more than one row needs: a small part is a single short chunk
 TOKENIZER_CHUNK = -1  # documents of its own; the rows start at chunk 0
 
 
@@ -40,7 +40,7 @@ Show = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Data:
-    """What is trained on, and what is measured on."""
+    """The training and the held-out data."""
 
     train: Rows
     held_out: Rows
@@ -50,11 +50,11 @@ class Data:
 def train_checkpoint(
     recipe: Recipe, work: Path, show: Show, num_prompts: int = 200
 ) -> Path:
-    """Make a checkpoint, or continue from where an earlier run of it had come to.
+    """Make a checkpoint, or continue an earlier run.
 
     Args:
         recipe: What to make.
-        work: A folder for everything on the way. What is there is used again.
+        work: A folder for all intermediate files. Existing ones are used again.
         show: Called whenever there is progress.
         num_prompts: How many held-out prompts of each kind to measure on.
 
@@ -110,13 +110,13 @@ def prepare_data(recipe: Recipe, work: Path, show: Show) -> Data:
 
 
 def rows_shown(name: str, num_rows: int, show: Show) -> Callable[[int], None]:
-    """Make what shows how many rows there are."""
+    """Return a function that shows the number of rows."""
     stage = f"text ({name.replace('_', ' ')})"
     return lambda done: show(Progress(stage, done, num_rows))
 
 
 def steps_shown(recipe: Recipe, show: Show) -> Callable[[Report], None]:
-    """Make what shows how far the training is."""
+    """Return a function that shows the progress of training."""
 
     def report(current: Report) -> None:
         note = f"loss {current.loss:.3f}"
@@ -128,7 +128,7 @@ def steps_shown(recipe: Recipe, show: Show) -> Callable[[Report], None]:
 def measure(
     training: Pretraining, data: Data, folder: Path, num_prompts: int
 ) -> tuple[Results, list[Sample]]:
-    """Measure the checkpoint in `folder`, and let it write the samples of its card."""
+    """Measure the checkpoint in `folder`, and generate the samples for its card."""
     recipe = training.recipe
     talker = Talker.load(folder, max_new_tokens=recipe.context // 2)
     results = Results(

@@ -1,4 +1,4 @@
-"""Right in another way: repeated keys, a scaled query, masks of two triangles."""
+"""A different correct solution: repeated keys, a scaled query, triangular masks."""
 
 import mlx.core as mx
 

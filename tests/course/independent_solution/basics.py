@@ -1,4 +1,4 @@
-"""Right in another way: everything in the dtype of the input."""
+"""A different correct solution: everything in the dtype of the input."""
 
 import mlx.core as mx
 

@@ -1,4 +1,4 @@
-"""Right in another way: rounded to the dtype of the input before the gain."""
+"""A different correct solution: rounded to the dtype of the input before the gain."""
 
 import mlx.core as mx
 

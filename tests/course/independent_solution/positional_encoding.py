@@ -1,4 +1,4 @@
-"""Right in another way: angles when they are needed, and pairs cut out as slices."""
+"""A different correct solution: angles on demand, and pairs as slices."""
 
 import mlx.core as mx
 

@@ -1,8 +1,9 @@
 """Write down which files of the course this Python opens, and which folders it lists.
 
 Python imports a module of this name when it starts. `checks.running` puts the folder on
-the path of a step, and so of each Python that the step starts. What another program
-reads nobody sees: git, and a Python that is started without this, count as reading all.
+the path of a step, and so of each Python that the step starts. What other programs read
+is not traced: git, and a Python started without this module, count as reading
+everything.
 """
 
 import os
@@ -45,7 +46,7 @@ class _Trace:
                 pass
 
     def _note_path(self, path: Any, end: str = "") -> None:  # noqa: ANN401 - what is opened
-        if isinstance(path, str | bytes | os.PathLike):  # and no file that is open
+        if isinstance(path, str | bytes | os.PathLike):  # a file descriptor, not a path
             full = os.path.abspath(os.fsdecode(path)) + end  # noqa: PTH100
             root = next(filter(full.startswith, _ROOTS), None)
             if root and "/." not in full[len(root) - 1 :]:

@@ -1,1 +1,1 @@
-"""Runs the tests of some days on a solution, in a process that it may end."""
+"""Runs the tests of some days in a child process, which a solution may crash."""

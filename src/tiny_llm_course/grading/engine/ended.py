@@ -1,4 +1,4 @@
-"""Says of a test that did not come back what it was doing, and where."""
+"""Reports a test that crashed or hung: the call that was running, and its line."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ from tiny_llm_course.untrusted import visible
 _FRAME = re.compile(r'File "(.*)", line (\d+) in (.*)')
 
 MAX_LAST_LINES = 3
-"""Of what a process has complained of: as much as the C++ library says when it ends."""
+"""Characters of stderr that are shown: enough for the C++ library's last message."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,9 @@ class Ended:
     """How a process ended in the middle of a test.
 
     Attributes:
-        how: The signal, or the exit code. None if it was stopped, because it did not
-            end.
-        complaint: What it wrote to stderr last.
-        after_s: How long the test had been running at least.
+        how: The signal, or the exit code. None if we stopped it because it hung.
+        complaint: The end of its stderr.
+        after_s: The least time that the test had been running.
     """
 
     how: str | None
@@ -35,7 +34,7 @@ class Ended:
 
     @property
     def by_signal(self) -> bool:
-        """Whether the system has ended it, for what it did."""
+        """Whether a signal of the system ended it."""
         return self.how is not None and self.how.startswith("SIG")
 
 
@@ -45,12 +44,12 @@ def how_it_ended(code: int) -> str:
 
 
 def tell(running: Result, ended: Ended, trace: Trace, folder: Path) -> str:
-    """Say why a test has no result.
+    """Return the message for a test that did not finish.
 
     Args:
         running: The test.
         ended: How its process ended.
-        trace: What the process has left behind.
+        trace: The trace files of the process.
         folder: The solution.
     """
     call = trace.call()
@@ -70,10 +69,10 @@ def tell(running: Result, ended: Ended, trace: Trace, folder: Path) -> str:
 
 
 def _reason(ended: Ended, seconds: float | None) -> str:
-    """Say how a process ended.
+    """Describe how a process ended.
 
     Args:
-        ended: How it did.
+        ended: How it ended.
         seconds: How long the call had been running, if there was one.
     """
     if ended.how is not None:
@@ -84,7 +83,7 @@ def _reason(ended: Ended, seconds: float | None) -> str:
 
 
 def _own_lines(trace: Trace, folder: Path) -> Iterator[str]:
-    """Yield the lines of a solution that a process was at, the innermost first."""
+    """Yield the solution's lines on the stack of a process, the innermost first."""
     for found in _FRAME.finditer(trace.stack()):
         file, line, name = Path(found[1]), int(found[2]), found[3]
         if file.is_relative_to(folder):

@@ -1,7 +1,7 @@
-"""What somebody else's code does without: our folder, the network, all the memory.
+"""Limits for other people's code: an empty folder, no network, limited memory.
 
-This keeps accidents small. It is no sandbox: the code still runs as whoever grades it,
-and reads and writes what they can.
+This limits accidents. It is no sandbox: the code runs as the user who grades it, with
+all of that user's permissions.
 """
 
 import functools
@@ -14,14 +14,14 @@ from pathlib import Path
 from tiny_llm_course.places import here
 
 OPTION = "--scratch"
-"""Of our pytest plugin: the folder to work in."""
+"""An option of our pytest plugin: the folder to work in."""
 
 MEMORY_BYTES = 16 * 2**30
-"""Of data, where MLX computes on the CPU: three days of tests take 0.5 GB. Drivers of
-GPUs reserve more than there is."""
+"""Limit for data, where MLX computes on the CPU: three days of tests take 0.5 GB. GPU
+drivers reserve more address space than there is memory."""
 
 CPU_S = 1800
-"""Of one process, for all tests that are asked for."""
+"""Limit for one process, which runs all the tests."""
 
 FILE_BYTES = 2**30
 
@@ -34,12 +34,12 @@ _LIMITS = {
 
 
 def is_strangers(folder: Path) -> bool:
-    """Tell whether a solution is none of the checkout."""
+    """Tell whether a solution comes from outside the checkout."""
     return not folder.is_relative_to(here().root)
 
 
 def enter(scratch: Path, *, has_gpu: bool) -> None:
-    """Work in an empty folder from here on, under limits that children inherit.
+    """Change to an empty folder, and set limits that child processes inherit.
 
     Args:
         scratch: The folder.
@@ -55,9 +55,10 @@ def enter(scratch: Path, *, has_gpu: bool) -> None:
 
 @functools.cache
 def without_network() -> tuple[str, ...]:
-    """Return what to start a command with so that it has no network.
+    """Return the prefix of a command line that takes the network away from it.
 
-    That is nothing where the system cannot do it, as on macOS and in many containers.
+    The prefix is empty where the system has no such means, as on macOS and in many
+    containers.
     """
     unshare = shutil.which("unshare")
     command = (unshare, "--map-root-user", "--net", "--") if unshare else ()

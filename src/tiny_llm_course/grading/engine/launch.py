@@ -1,4 +1,4 @@
-"""Starts the Python that runs pytest: a fresh one, or one that is warm already."""
+"""Starts the Python that runs pytest: a fresh one, or one with its imports done."""
 
 import importlib
 import json
@@ -19,8 +19,8 @@ class Launched:
 
     Attributes:
         process: The process.
-        output: The file that it prints to.
-        errors: The file that it complains to.
+        output: The file with its stdout.
+        errors: The file with its stderr.
     """
 
     process: subprocess.Popen[str]
@@ -28,12 +28,12 @@ class Launched:
     errors: IO[bytes]
 
     def said(self) -> tuple[str, str]:
-        """Return the end of what it has printed, and of what it has complained of."""
+        """Return the end of its stdout, and of its stderr."""
         return _end_of(self.output), _end_of(self.errors)
 
 
 MAX_BYTES = 2**16
-"""A solution may print for as long as it likes."""
+"""At most so many bytes are read, since a solution may print without end."""
 
 SLOW_MODULES = (
     "tiny_llm_course.grading.engine.plugin",
@@ -41,10 +41,11 @@ SLOW_MODULES = (
     "jaxtyping",
     "mlx_lm.models.qwen2",
 )
-"""They bring MLX and what reads checkpoints. PyTorch has mostly been asked already."""
+"""They import MLX and the reading of checkpoints. PyTorch is rarely needed: its answers
+are cached."""
 
 Launch = Callable[[Sequence[str]], Launched]
-"""Starts pytest with the given arguments."""
+"""A function that starts pytest with the given arguments."""
 
 
 def start(arguments: Sequence[str]) -> Launched:
@@ -54,10 +55,10 @@ def start(arguments: Sequence[str]) -> Launched:
 
 
 class Standby:
-    """Keep a Python at hand that has imported what is slow to import.
+    """Keep a Python process ready in which the slow imports are done.
 
-    It serves once: a solution under test always gets a process of its own, which it may
-    crash. The next one is made when there is time, by `prepare`.
+    It serves once: every run of a solution gets a process of its own, which it may
+    crash. `prepare` starts the next one when there is time.
     """
 
     def __init__(self) -> None:
@@ -65,12 +66,12 @@ class Standby:
         self.prepare()
 
     def prepare(self) -> None:
-        """Have a Python at hand for the next time."""
+        """Start a Python process for the next run."""
         if self._ready is None:
             self._ready = _spawn(__name__)
 
     def __call__(self, arguments: Sequence[str]) -> Launched:
-        """Start pytest in the Python that is ready."""
+        """Start pytest in the process that is ready."""
         self.prepare()
         launched, self._ready = self._ready, None
         assert launched is not None
@@ -80,7 +81,7 @@ class Standby:
         return launched
 
     def close(self) -> None:
-        """Let go of the Python that is ready."""
+        """End the process that is ready."""
         if self._ready is not None:
             self._ready.process.kill()
             self._ready.process.communicate()
@@ -106,26 +107,26 @@ def _spawn(
 
 
 def _file() -> IO[bytes]:
-    """Open a file that nobody else sees."""
+    """Open an unnamed temporary file."""
     return tempfile.TemporaryFile("w+b")
 
 
 def _end_of(file: IO[bytes]) -> str:
-    """Read the end of a file, and let go of it."""
+    """Read the end of a file, and close it."""
     with file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_BYTES))
         return file.read().decode(errors="replace")
 
 
 def _serve() -> int:
-    """Import what is slow, wait for the arguments of pytest, and run it."""
+    """Do the slow imports, wait for the arguments of pytest, and run it."""
     for name in SLOW_MODULES:
         importlib.import_module(name)
     pytest = importlib.import_module("pytest")
     line = sys.stdin.readline()
     if not line:
         return 0
-    # What is imported already cannot have its assertions rewritten, and warns of it.
+    # pytest warns that it cannot rewrite assertions in modules imported already.
     return int(pytest.main(["--assert=plain", *json.loads(line)]))
 
 

@@ -1,4 +1,4 @@
-"""Tasks of stubs, or in files that are no Python: known without running a test."""
+"""Finds tasks that are stubs or cannot be read, without running a test."""
 
 import ast
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from tiny_llm_course.syllabus import Task, tasks_of
 
 
 def split(tasks: Sequence[Task], folder: Path) -> tuple[list[Task], list[Task]]:
-    """Return the tasks of a solution that are begun, and those that are not."""
+    """Split tasks into those that a solution has begun and those it has not."""
     begun = [task for task in tasks if not _is_all_stubs(task, folder)]
     return begun, [task for task in tasks if task not in begun]
 
 
 def results_of(tasks: Sequence[Task]) -> Results:
-    """Say of each task that it is not started, in the words of its stub."""
+    """Return a "not started" result for each task, with the message of its stub."""
     found = [
         Result(str(task.address), str(task.address), NOT_STARTED, _words_of_stub(task))
         for task in tasks
@@ -30,7 +30,7 @@ def results_of(tasks: Sequence[Task]) -> Results:
 
 
 def broken(tasks: Sequence[Task], folder: Path) -> Results:
-    """Say of each task whose file is no Python where it breaks."""
+    """Return a result for each task whose file is not valid Python, with the line."""
     found: dict[str, Result] = {}
     for task in tasks:
         complaints = filter(None, (_complaint(folder, one) for one in task.symbols))
@@ -42,9 +42,9 @@ def broken(tasks: Sequence[Task], folder: Path) -> Results:
 
 
 def not_compiled(tasks: Sequence[Task], folder: Path) -> Results:
-    """Say of each task with kernels why these do not compile, if they do not.
+    """Return a result for each task whose kernels do not compile, with the reason.
 
-    Its tests may wait for another task before they come to call a kernel.
+    Running its tests might only report another task, before they call a kernel.
     """
     problem = problem_of(folder)
     message = say("grading.not_compiled", error=first_error(problem))
@@ -57,7 +57,7 @@ def not_compiled(tasks: Sequence[Task], folder: Path) -> Results:
 
 
 def _complaint(folder: Path, symbol: str) -> str:
-    """Say why the file of a symbol cannot be read, if it cannot."""
+    """Return why the file of a symbol cannot be parsed, if it cannot."""
     file = symbol.partition(".")[0]
     path = folder / f"{file}.py"
     try:
@@ -70,14 +70,14 @@ def _complaint(folder: Path, symbol: str) -> str:
 
 
 def _words_of_stub(task: Task) -> str:
-    """Return what the first stub raises. It names the first task that it is for."""
+    """Return the message of the first stub, which names the first of its tasks."""
     return tasks_of(task.parts[0])[0].not_started()
 
 
 def _is_all_stubs(task: Task, folder: Path) -> bool:
-    """Tell whether nothing of a task is there, in files that can be read.
+    """Tell whether a task consists of stubs only, in files that can be parsed.
 
-    Of a file that cannot, a test says what is wrong with it.
+    For a file that cannot, a test reports what is wrong.
     """
     in_cpp = sources_of(folder)
     return all(is_stub_in(folder, one) for one in task.symbols) and all(

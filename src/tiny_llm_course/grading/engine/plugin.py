@@ -1,4 +1,4 @@
-"""The pytest plugin: the solution under test, the devices, and what a failure says."""
+"""The pytest plugin: fixtures for solution and device, and reports of failures."""
 
 import os
 
@@ -6,10 +6,10 @@ import os
 # float16. A grader that counts ULPs of float32 switches that off, before MLX starts.
 os.environ.setdefault("MLX_ENABLE_TF32", "0")
 
-# What is graded before there are kernels must not depend on whether they are built.
+# Days before the kernels must not depend on whether kernels are built.
 os.environ.setdefault("TINY_LLM_KERNELS", "none")
 
-# Kernels in C++ are watched: what they read and write lies between zones.
+# C++ kernels run with guard zones around the arrays that they read and write.
 os.environ.setdefault("TINY_LLM_WATCH", "1")
 
 import pdb
@@ -53,35 +53,35 @@ ALL_RAN = {
     pytest.ExitCode.TESTS_FAILED,
     pytest.ExitCode.NO_TESTS_COLLECTED,
 }
-"""Exit codes with which nothing went wrong with pytest itself."""
+"""Exit codes of runs in which pytest itself worked."""
 
 PRINTING_FILES = {"generate.py"}
-"""What they hold is asked to print."""
+"""Files whose tasks ask for printing."""
 
 ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
-"""What the book prints is the same on every machine, with a GPU or without."""
+"""The book sets this, so that its output is the same with a GPU and without."""
 
 DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [])]
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
-"""What came of every graded test of this run, by task."""
+"""The outcomes of all graded tests of this run, by task."""
 
 INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
-"""The first failing call of a task whose arguments differ, and how they do."""
+"""By task: the first failing call whose parameters differ from ours, and how."""
 UNDERWAY = pytest.StashKey[Underway]()
-"""Knows the call that is running, or was run last."""
+"""The call that is running, or was run last."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what only graders need."""
+    """Add the plugin's options."""
     options.add(parser)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Start without outcomes, and leave a trace of what happens.
+    """Reset the outcomes, and set up the trace files of this process.
 
-    Last, because pytest itself writes stacks of crashes, to where nobody reads them.
+    Runs last, to override pytest's own crash handler, which writes stacks elsewhere.
     """
     config.stash[OUTCOMES] = {}
     config.stash[INTERFACES] = {}
@@ -95,16 +95,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _nobody_to_ask(*_: object, **__: object) -> NoReturn:
-    """Stand in for a debugger, which would wait for somebody to type."""
+    """Replace the debugger, which would wait for input forever."""
     raise BreakpointError(say("grading.breakpoint"))
 
 
 @pytest.fixture(scope="session")
 def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
-    """Load the solution under test, and write down which of its imports failed.
+    """Load the solution under test, and record which of its imports failed.
 
-    The shapes in the annotations of the reference are checked at every call. A learner
-    would get those complaints instead of an explanation, so theirs are not.
+    The reference's annotations (types and shapes) are checked at every call. A
+    learner's are not: such an error would hide the explanation of the mistake.
     """
     try:
         found = load_solution(str(request.config.getoption("--solution")))
@@ -119,18 +119,18 @@ def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
 
 
 def _check_shapes(package: str) -> None:
-    """Run the annotations of a package at every call."""
+    """Check the annotations of a package at every call."""
     from jaxtyping import install_import_hook
 
-    from tiny_llm_course.grading.engine import shapes  # brings beartype
+    from tiny_llm_course.grading.engine import shapes  # imports beartype
 
     install_import_hook(package, f"{shapes.__name__}.checked")
 
 
 def _check_no_shapes() -> None:
-    """Leave the annotations alone from here on.
+    """Stop checking annotations.
 
-    The reference has passed with them, and a learner's code runs without.
+    The reference has passed with the checks; learners' code runs without them.
     """
     from jaxtyping import config
 
@@ -139,7 +139,7 @@ def _check_no_shapes() -> None:
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
 def device(request: pytest.FixtureRequest) -> mx.DeviceType:
-    """Give the test each device that MLX offers here."""
+    """Run the test on each device that MLX offers here."""
     return request.param
 
 
@@ -165,7 +165,7 @@ def task_of(item: pytest.Item) -> Address | None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Leave out other tasks, and what an earlier process has dealt with."""
+    """Deselect other tasks, and tests that an earlier process has finished."""
     path, wanted = config.getoption("--results"), config.getoption("--task")
     if wanted:
         items[:] = [item for item in items if task_of(item) in wanted]
@@ -180,7 +180,7 @@ def pytest_collection_modifyitems(
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Write down which test is running, in case it takes the interpreter with it."""
+    """Record which test is running, in case it crashes the interpreter."""
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task:
         results.append(path, results.Result(str(task), item.nodeid))
@@ -190,7 +190,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_pyfunc_call(
     pyfuncitem: pytest.Function,
 ) -> Generator[None, object, object]:
-    """Keep what comes of a graded test, and how to run it again."""
+    """Keep the outcome of a graded test, with what it takes to run it again."""
     task = task_of(pyfuncitem)
     verdict: VerdictError | None = None
     try:
@@ -207,7 +207,7 @@ def pytest_pyfunc_call(
 
 
 def _look_at_interface(item: pytest.Function, task: Address) -> None:
-    """Note whether the call that failed takes other arguments than ours."""
+    """Note whether the function that failed has other parameters than ours."""
     grader = item.funcargs["grade"]
     assert isinstance(grader, Grader)
     for call in grader.calls[-1:]:
@@ -216,7 +216,7 @@ def _look_at_interface(item: pytest.Function, task: Address) -> None:
 
 
 def _trial(item: pytest.Function, task: Address) -> Trial:
-    """Take a test out of pytest, with all its arguments but the grader."""
+    """Return a test as a trial, with all its arguments but the grader."""
     arguments = dict(item.callspec.params)
     device = arguments.pop("device")
     assert isinstance(device, mx.DeviceType)
@@ -229,7 +229,7 @@ def _trial(item: pytest.Function, task: Address) -> Trial:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show a verdict as the text it carries, without a stack trace of ours."""
+    """Show a verdict as its text, without our stack trace."""
     report = yield
     verdict = call.excinfo.value if call.excinfo else None
     if report.skipped:
@@ -257,7 +257,7 @@ def _called(item: pytest.Item) -> tuple[str, ...]:
 
 
 def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
-    """Tell whether a solution has printed what it need not."""
+    """Tell whether a solution has printed anything that was not asked for."""
     last = item.config.stash[UNDERWAY].last
     prints = last is not None and file_of(last.symbol) in PRINTING_FILES
     return bool(report.capstdout or report.capstderr) and not prints
@@ -265,7 +265,7 @@ def _has_printed(item: pytest.Item, report: pytest.TestReport) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Name the mistake of a task when its tests are over: the next may be the end."""
+    """Name a task's mistake as soon as its tests are over: the next task may crash."""
     path, task = item.config.getoption("--results"), task_of(item)
     is_over = nextitem is None or task_of(nextitem) != task
     if path and task and is_over:
@@ -274,7 +274,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Note that all is written down, and try what may take the interpreter with it."""
+    """Note that all results are written, then run mistakes that may crash Python."""
     path = session.config.getoption("--results")
     if path and exitstatus in ALL_RAN:
         results.append(path, results.Ending())
@@ -295,7 +295,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say under pytest's own report what is behind the failures."""
+    """Add the explanations to pytest's own report."""
     if config.getoption("--results"):
         return
     for explanation in explanations(config):
@@ -306,8 +306,8 @@ def pytest_terminal_summary(
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     """Name the mistake behind each task that failed, or describe the failure.
 
-    What is composed comes last: it runs hundreds of wrong solutions, and should one of
-    them take the interpreter with it, what was found before is written down.
+    Composed mistakes come last: they run hundreds of wrong solutions, and if one
+    crashes the interpreter, the results before it have been written.
     """
     for task in config.stash[OUTCOMES]:
         yield from _explained(config, task)
@@ -331,7 +331,7 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
 
 
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Compose a mistake for each task that failed and has no name."""
+    """Compose a mistake for each failed task that no known mistake explains."""
     for task, outcomes in config.stash[OUTCOMES].items():
         is_named = any(one.names for one in _explained(config, task))
         if not is_named and (one := compose(outcomes, task)):
@@ -348,7 +348,7 @@ def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> s
 
 
 def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:
-    """Say which argument of a task differs, unless a mistake that is found is that."""
+    """Return which parameter of a task differs, unless that is the mistake found."""
     if task not in config.stash[INTERFACES]:
         return ""
     call, told = config.stash[INTERFACES][task]

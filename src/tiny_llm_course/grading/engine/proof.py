@@ -1,4 +1,4 @@
-"""Proves the tests: every known mistake fails and is named, every right way passes."""
+"""Proves the tests: known mistakes fail and are named, right solutions pass."""
 
 import json
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ class Score:
         num_wrong: Number of known mistakes.
         num_right: Number of right variants.
         not_rejected: Mistakes that pass every test.
-        not_accepted: Right variants that fail, and what they were told.
-        not_named: Mistakes that do not get their own sentence, and whose they get.
+        not_accepted: Right variants that fail, with the message.
+        not_named: Mistakes that do not get their own sentence, with those they get.
         misplaced: Mistakes that fail a test of a task that does not build on this one,
-            and that test.
+            with that test.
     """
 
     task: Address
@@ -40,7 +40,7 @@ class Score:
 
     @property
     def is_proven(self) -> bool:
-        """Whether the tests tell right from wrong, each task its own."""
+        """Whether the tests reject, name and accept as they should."""
         return not (self.not_rejected or self.not_accepted or self.misplaced)
 
 
@@ -62,7 +62,7 @@ def _score(line: str) -> Score:
 
 
 def score(task: Address, trials: Sequence[Trial]) -> Score:
-    """Run the tests of a task on everything that is known about it.
+    """Run the tests of a task on all its known solutions.
 
     Args:
         task: The task.
@@ -95,10 +95,10 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
 
 
 def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
-    """Find a test of its day that a mistake fails, although it is about another task.
+    """Find a test of another task of the day that a mistake fails.
 
-    Only tests that use the very name that the mistake replaces can tell. A task may
-    fail with what it builds on, and one mistake may belong to several tasks.
+    Only tests that use the replaced name are run. Tasks that build on this one may
+    fail, and a mistake may belong to several tasks.
     """
     day = (one.task.week, one.task.day)
     for trial in trials:
@@ -116,5 +116,5 @@ def _outcomes(one: Specimen, trials: Sequence[Trial]) -> list[Outcome]:
 
 
 def _first_failure(outcomes: Sequence[Outcome]) -> str:
-    """Return what the first failing test says, or an empty text."""
+    """Return the message of the first failing test, or an empty text."""
     return next((str(one.verdict) for one in outcomes if one.verdict), "")

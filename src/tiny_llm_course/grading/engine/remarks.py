@@ -1,4 +1,4 @@
-"""Notices a solution that calls the very operation that it is asked to write."""
+"""Finds calls of the library operation that a task asks to write."""
 
 import ast
 import contextlib
@@ -14,7 +14,7 @@ def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
     """Return the files of a task that name one of its library operations.
 
     Args:
-        task: Whose files to read.
+        task: The task whose files are read.
         folder: The solution.
 
     Returns:
@@ -39,7 +39,7 @@ def _names(path: Path) -> set[str]:
 
 
 def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield what a file calls things of MLX, and what we call them."""
+    """Yield the names that a file gives to things of MLX, with our names for them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for one in node.names:
@@ -54,7 +54,7 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _dotted_names(tree: ast.Module, aliases: dict[str, str]) -> Iterator[str]:
-    """Yield every dotted name that begins with an alias, as we call it."""
+    """Yield every dotted name that begins with an alias, under our name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Name):
             name = ast.unparse(node)

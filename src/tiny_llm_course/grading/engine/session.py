@@ -27,13 +27,13 @@ SILENCE_LIMIT_S = 60.0
 NO_TESTS_COLLECTED = 5
 
 QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
-"""Nobody sees what pytest prints, so it need not look for lines and values to show."""
+"""pytest's output is not shown, so it need not collect lines and values for it."""
 
 BELOW_PYTHON = ("--capture=sys",)
-"""What C and C++ write to stderr goes there, and not into a file that dies with it."""
+"""Stderr of C and C++ goes to our file, not into pytest's, which a crash would lose."""
 
 UNUSED = ("xdist", "xdist.looponfail", "hypothesispytest")
-"""Plugins of our own tests. To import them would only make a verdict slower."""
+"""Plugins that only our own tests need. Importing them would take time."""
 
 
 def grade(
@@ -45,18 +45,18 @@ def grade(
     launch: Launch = start,
     silence_limit_s: float = SILENCE_LIMIT_S,
 ) -> Results:
-    """Run the tests of some days, and return what came of them.
+    """Run the tests of some days, and return the results.
 
     If some of them have kernels in C++, these are compiled first.
 
-    A test that ends the interpreter, or that does not end, decides about its task, and
-    the tests of the other tasks run in a new process.
+    A test that crashes or hangs decides its task. The tests of the other tasks run in a
+    new process.
 
     Args:
         days: What to grade.
-        solution: Whom to grade: a package or a folder.
+        solution: The solution to grade: a package or a folder.
         pytest_args: More arguments for pytest, such as `-k task_1`.
-        tasks: Those to grade. None runs all tests of all tasks.
+        tasks: The tasks to grade. None runs all tests of all tasks.
         launch: Starts pytest.
         silence_limit_s: How long one test may take.
 
@@ -80,7 +80,7 @@ def grade(
 
 
 def _fenced(solution: Path, folder: Path) -> list[str]:
-    """Return the arguments for pytest that keep a stranger's code to itself."""
+    """Return the arguments for pytest that fence in other people's code."""
     if not fence.is_strangers(solution):
         return []
     scratch = folder / "scratch"
@@ -106,10 +106,10 @@ def pytest_arguments(
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one process after the other works on.
+    """The state that the processes of one run share.
 
     Attributes:
-        path: What they write down.
+        path: The file that they write results to.
         folder: The solution.
         silence_limit_s: How long one test may take.
     """
@@ -120,7 +120,7 @@ class Attempt:
 
 
 def _unfinished(launched: Launched, attempt: Attempt) -> bool:
-    """Wait for pytest. Tell whether a test broke it, so that others have no result."""
+    """Wait for pytest. Tell whether a test ended it, so that others have no result."""
     process, path = launched.process, attempt.path
     num_known = len(read(path).tests)
     try:
@@ -147,7 +147,7 @@ def _unfinished(launched: Launched, attempt: Attempt) -> bool:
 
 
 def _no_results(code: int, results: Results, said: str) -> str:
-    """Say why a process has ended before its time, or has had nothing to do."""
+    """Return the error for a process that ended early, or found no test."""
     if results.tests:
         reason = _complaint(said) or say("grading.no_reason", code=code)
         return say("grading.broke_off", reason=reason, folder=tempfile.gettempdir())
@@ -157,15 +157,15 @@ def _no_results(code: int, results: Results, said: str) -> str:
 
 
 def _complaint(said: str) -> str:
-    """Return what pytest does not understand, or else the last that it said."""
+    """Return pytest's usage error, or else the last line of its output."""
     errors = re.findall("error: (.*)", said, re.IGNORECASE)
     return "".join(errors[-1:] or said.strip().splitlines()[-1:])
 
 
 def _hangs(process: subprocess.Popen[str], path: Path, silence_limit_s: float) -> bool:
-    """Wait until pytest ends, or until nothing has happened for too long.
+    """Wait until pytest ends; tell whether it made no progress for too long.
 
-    Before its first test pytest is starting, which the limit of a test is not for.
+    Until the first test, while pytest is starting, the default limit applies.
     """
     start_s = time.time()
     while True:

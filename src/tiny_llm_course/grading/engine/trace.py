@@ -1,4 +1,4 @@
-"""What a process that grades leaves behind for whoever waits for it."""
+"""Trace files of a grading process, for the process that waits for it."""
 
 import faulthandler
 import os
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHOW_STACK = signal.SIGUSR1
-"""Asks a process where it is."""
+"""The signal that asks a process for its stack."""
 
 STACK_WAIT_S = 1.0
 
 
 @dataclass(frozen=True)
 class Noted:
-    """A call that has not come back.
+    """A call that has not returned.
 
     Attributes:
-        symbol: What it calls, as "file.name".
+        symbol: The called name, as "file.name".
         text: The call, as code.
         seconds: How long it has been running.
     """
@@ -29,16 +29,16 @@ class Noted:
 
     @property
     def is_of_a_kernel(self) -> bool:
-        """Whether it calls C++."""
+        """Whether it calls a C++ kernel."""
         return self.symbol.startswith("kernels.")
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What a process that grades leaves behind, beside the file with its results.
+    """The trace files of a grading process, beside the file with its results.
 
     Attributes:
-        results: That file.
+        results: The file with the results.
     """
 
     results: Path
@@ -54,21 +54,21 @@ class Trace:
         return self.results.with_suffix(".stack")
 
     def clear(self) -> None:
-        """Forget the last process."""
+        """Remove the files of the last process."""
         self.note.unlink(missing_ok=True)
         self._stack.unlink(missing_ok=True)
 
     def leave_stack(self) -> None:
-        """Have this process write its stack when it crashes, and when it is asked.
+        """Make this process write its stack when it crashes, and on request.
 
-        The file stays open until the process ends, as `faulthandler` wants it.
+        The file stays open until the process ends, as `faulthandler` requires.
         """
         file = os.open(self._stack, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         faulthandler.enable(file)
         faulthandler.register(SHOW_STACK, file)
 
     def ask_for_stack(self, pid: int) -> None:
-        """Have a process write its stack, and wait until it has."""
+        """Make a process write its stack, and wait until it has."""
         if not self._stack.exists():
             return
         os.kill(pid, SHOW_STACK)
@@ -80,7 +80,7 @@ class Trace:
                 return
 
     def stack(self) -> str:
-        """Return the stack that a process has written, if it has."""
+        """Return the stack that a process has written, if any."""
         if not self._stack.exists():
             return ""
         return self._stack.read_text("utf-8", errors="replace")

@@ -1,1 +1,1 @@
-"""How a solution is called, and when what comes out is right."""
+"""Calls a solution, and decides whether its output is right."""

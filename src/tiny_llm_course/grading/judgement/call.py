@@ -1,4 +1,4 @@
-"""One use of a public name: what is built, and what it is called with."""
+"""A call of a public name: the arguments of the constructor and of the call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from tiny_llm_course.solution import Solution
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a public name of a solution.
+    """A call of a public name of a solution.
 
     Attributes:
-        symbol: What is called, as "file.name".
+        symbol: The name that is called, as "file.name".
         args: Arguments of the call.
         kwargs: Keyword arguments of the call.
         build: Arguments of the constructor, when the symbol is a class or a factory.
-        method: The method to call on what was built, when it is not called itself.
-            Without `build`, a method of the class.
+        method: The method to call on the object that was built, instead of the object
+            itself. Without `build`, a method of the class.
         times: How often to call it. More than once returns the list of the outputs.
         named: Keyword arguments of the constructor.
         earlier: Arguments of calls before this one, on the same object.
@@ -41,7 +41,7 @@ class Call:
         return outputs if self.times > 1 else outputs[0]
 
     def target(self, solution: Solution) -> Any:  # noqa: ANN401 - anything callable
-        """Return what is called: a name of `solution`, or what that builds."""
+        """Return the callable: a name of `solution`, or the object that it builds."""
         target = solution.get(self.symbol)
         if self.build is not None:
             target = target(*self.build, **self.named)
@@ -52,7 +52,7 @@ class Call:
         return target
 
     def arrays(self) -> list[mx.array]:
-        """Return every array that the call hands to the solution."""
+        """Return every array that the call passes to the solution."""
         built = (*(self.build or ()), *self.named.values())
         earlier = [value for args in self.earlier for value in args]
         values = (*built, *self.args, *self.kwargs.values(), *earlier)
@@ -61,7 +61,7 @@ class Call:
     def __str__(self) -> str:
         """Write the call as code, arrays as their dtype and shape.
 
-        Earlier calls of the same object stand above it, one a line.
+        Earlier calls of the same object come first, one per line.
         """
         text = self.symbol.split(".")[1]
         if self.build is not None:
@@ -95,7 +95,7 @@ def dtype_name(dtype: mx.Dtype) -> str:
 
 
 def _listed(values: tuple[Any, ...], named: Mapping[str, Any] | None = None) -> str:
-    """Write arguments one after the other, weights after the fourth as dots."""
+    """Write a list of arguments, with dots for the weights after the fourth."""
     shown = [show(value) for value in values]
     shown += [f"{name}={show(value)}" for name, value in (named or {}).items()]
     return ", ".join(shown if len(shown) <= 6 else [*shown[:4], "..."])

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALLOWED_ULPS = 4.0
-"""How many ULPs, units in the last place, a correct computation may be off.
+"""How many ULPs (units in the last place) a correct result may be off.
 
 They are counted at the scale of the computation. Each rounding to the output dtype
-costs half of one at most. A correct solution rounds a few times on the way (a product,
-a sum, a gain), and four leave room for every order of operations that we know.
+costs at most half a ULP. A correct solution rounds a few times on the way (a product, a
+sum, a gain), and four ULPs leave room for every order of operations that we know.
 """
 
 _MACHINE_EPSILON = {mx.float32: 2.0**-23, mx.float16: 2.0**-10, mx.bfloat16: 2.0**-7}
@@ -22,21 +22,21 @@ _SMALLEST = {mx.float32: 2.0**-126, mx.float16: 2.0**-24, mx.bfloat16: 2.0**-126
 def epsilon(dtype: mx.Dtype) -> float:
     """Return the distance from 1 to the next larger number of `dtype`.
 
-    It is 0 for a dtype that no right output has, such as a boolean one: two outputs of
-    it are the same when they are equal.
+    It is 0 for a dtype that no right output has, such as bool, so that such outputs are
+    compared for equality.
     """
     return _MACHINE_EPSILON.get(dtype, 0.0)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a right output is, and the scale on which its errors are judged.
+    """The right output, and the scale on which errors are judged.
 
     Attributes:
         value: The exact result, in float64.
-        scale: The size of what was added up to give each entry. It broadcasts to the
-            shape of `value`. A sum of large terms that cancel may be off by as much as
-            the terms are imprecise, however small the sum is.
+        scale: The magnitude of the terms that were added up for each entry. It
+            broadcasts to the shape of `value`. A sum of large terms that cancel may be
+            off by as much as its terms are, however small the sum is.
     """
 
     value: NDArray[np.float64]
@@ -47,20 +47,20 @@ def wide(x: mx.array) -> NDArray[Any]:
     """Return the entries of `x` in float64, or int64 if it holds integers."""
     if mx.issubdtype(x.dtype, mx.integer):
         return np.array(x).astype(np.int64)
-    # Numpy has no bfloat16, and float32 holds every value of both half types.
+    # NumPy has no bfloat16; float32 holds every value of both half types.
     return np.array(x.astype(mx.float32), dtype=np.float64)
 
 
 def judged_as(truth: Truth, asked: mx.Dtype, got: mx.Dtype) -> Truth:
-    """Return the truth for an output of a wrong dtype, as imprecise as the right one.
+    """Return the truth for an output of a wrong dtype, in the right dtype's precision.
 
-    What is computed in half precision and returned in float32 is some 900 ULPs of
-    float32 off, and none of what was asked for.
+    A result computed in half precision and returned in float32 is some 900 ULPs of
+    float32 off, but less than an ULP of the dtype that was asked for.
 
     Args:
         truth: What the output should be.
-        asked: The dtype that it should have.
-        got: The dtype that it has.
+        asked: The dtype that the output should have.
+        got: The dtype that the output has.
     """
     if not epsilon(got) or epsilon(got) >= epsilon(asked):
         return truth
@@ -69,7 +69,7 @@ def judged_as(truth: Truth, asked: mx.Dtype, got: mx.Dtype) -> Truth:
 
 
 def copied(value: NDArray[np.float64]) -> Truth:
-    """Allow no error beyond the last digit: nothing is computed."""
+    """Return the truth of a result that is copied, so that no rounding is allowed."""
     return Truth(value, np.zeros_like(value))
 
 
@@ -78,7 +78,8 @@ def ulps_off(got: mx.array, truth: Truth) -> NDArray[np.float64]:
 
         |got - value| / (epsilon of the dtype of got * scale)
 
-    Where the truth is infinite or NaN, the same is 0 off and all else infinitely far.
+    Where the truth is infinite or NaN, the same value is 0 off and any other infinitely
+    far.
 
     Args:
         got: An output of the shape of `truth.value`.

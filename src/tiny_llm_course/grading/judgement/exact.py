@@ -1,4 +1,4 @@
-"""Judges results that may not be rounded differently: equal, part by part."""
+"""Compares results exactly, part by part."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from tiny_llm_course.grading.judgement.verdict import (
 )
 
 Parts = Mapping[str, Any]
-"""What a call has to give: arrays and plain values, by the name of each."""
+"""The expected parts of a result: arrays and plain values, by name."""
 
 
 def assert_exactly(grade: Grader, call: Call, expected: mx.array, name: str) -> None:
@@ -29,13 +29,13 @@ def assert_exactly(grade: Grader, call: Call, expected: mx.array, name: str) -> 
         grade: Runs the call.
         call: What to run.
         expected: The right result.
-        name: What the report calls it.
+        name: Its name in the report.
     """
     _compare(call, {name: grade.run(call)}, {name: expected})
 
 
 def assert_tuple(grade: Grader, call: Call, expected: Parts) -> None:
-    """Fail unless `call` returns exactly these parts, one after the other."""
+    """Fail unless `call` returns exactly these parts, in this order."""
     got = grade.run(call)
     if not isinstance(got, tuple | list) or len(got) != len(expected):
         kind = tuple(map(show, got)) if isinstance(got, tuple | list) else show(got)
@@ -59,7 +59,7 @@ def assert_fields(grade: Grader, call: Call, expected: Parts) -> None:
 
 
 def _compare(call: Call, got: Parts, expected: Parts) -> None:
-    """Fail at the first part that differs, packed words last: they follow from all."""
+    """Fail at the first part that differs. Packed words come last: all affect them."""
     for name in sorted(expected, key=lambda name: _is_packed(expected[name])):
         complaint = _difference(got[name], expected[name])
         if complaint:
@@ -73,7 +73,7 @@ def _difference(
     got: Any,  # noqa: ANN401 - what a solution returns
     expected: Any,  # noqa: ANN401
 ) -> tuple[str, dict[str, Any]] | None:
-    """Return how one part differs, as a key of the catalogue and what it says."""
+    """Return how a part differs, as a key of the catalogue with its arguments."""
     if not isinstance(expected, mx.array):
         names = {"expected": show(expected), "got": show(got)}
         return None if got == expected else ("part_of_another_kind", names)
@@ -98,21 +98,21 @@ def _difference(
 
 
 def _evidence(part: Any) -> ArrayEvidence | TextEvidence:  # noqa: ANN401
-    """Keep one part, to compare with what known mistakes return.
+    """Keep a part as evidence, to compare with the results of known mistakes.
 
-    A mistake may be written in another order of operations, so its numbers need not be
-    equal to be the same mistake. Integers have to be.
+    The same mistake in another order of operations gives slightly different numbers, so
+    they need not be equal. Integers must be.
     """
     if not isinstance(part, mx.array):
         return TextEvidence(part)
-    # A float32 cannot hold all of 32 bits, and that is what evidence compares.
+    # Evidence is compared in float32, which cannot hold all 32-bit integers.
     array = part.reshape(-1).view(mx.uint8) if _is_packed(part) else part
     value = _entries(array.astype(mx.float32)).astype(np.float64)
     return ArrayEvidence(array, Truth(value, np.abs(value)))
 
 
 def _is_packed(part: Any) -> bool:  # noqa: ANN401 - any part
-    """Tell whether a part holds words of 32 bits."""
+    """Tell whether a part consists of 32-bit words."""
     return isinstance(part, mx.array) and part.dtype == mx.uint32
 
 

@@ -45,7 +45,7 @@ from tiny_llm_course.unsolved import Unsolved
 from tiny_llm_course.untrusted import words_of
 
 NOT_BUILT = "NotBuiltError"
-"""What `kernels.py` raises where there is no compiled module."""
+"""The class of the error that `kernels.py` raises if there is no compiled module."""
 
 MAX_TOKENS = 8
 """Of more tokens, the report shows the shares of those that are furthest off."""
@@ -56,8 +56,8 @@ class Grader:
     """Judge one solution in one test.
 
     Attributes:
-        solution: Whose names are called.
-        underway: Notes each call, in case that it does not come back.
+        solution: The solution whose names are called.
+        underway: Records each call, in case it does not return.
         calls: All calls so far, the last one last.
     """
 
@@ -100,7 +100,7 @@ class Grader:
             raise WrongError(message, self._steady(call, evidence))
 
     def _steady(self, call: Call, seen: ArrayEvidence) -> Evidence:
-        """Return what was seen, unless a kernel answers otherwise when asked again."""
+        """Return the evidence, unless a kernel called again gives another result."""
         if not call.symbol.startswith("kernels."):
             return seen
         again = ArrayEvidence(self._attempt(call), seen.truth)
@@ -120,19 +120,20 @@ class Grader:
         """Fail with `complaint` about `call` unless `claim` is true."""
         if not claim:
             message = say("grading.complaint", call=call, complaint=complaint)
-            # Where a line ends on the screen tells no mistake from another.
+            # Line breaks are layout, so they do not distinguish mistakes.
             seen = re.sub(r"(\\n|\s)+", " ", complaint)
             raise WrongError(message, TextEvidence(seen))
 
     def assert_drawn(self, call: Call, shares: NDArray[np.float64]) -> None:
-        """Fail unless the ids that `call` returns fall on the tokens as expected.
+        """Fail unless the ids that `call` returns have the expected distribution.
 
-        A share may miss its probability by five standard deviations, which chance does
-        once in two million shares, and a token of probability 0 is never drawn.
+        A share may differ from its probability by five standard deviations, which
+        happens by chance once in two million shares. A token of probability 0 must
+        never be drawn.
 
         Args:
-            call: Made more than once. Each time it returns N ids, which are drawn from
-                the rows of `shares` in turns.
+            call: A repeated call. Each time it returns N ids, drawn from the rows of
+                `shares` in turn.
             shares: The probability of each token in each row.
         """
         ids = np.concatenate([self._token_ids(call, one) for one in self.run(call)])
@@ -157,7 +158,7 @@ class Grader:
 
     def _token_ids(self, call: Call, output: Any) -> NDArray[np.int64]:  # noqa: ANN401
         """Fail unless `output` is one token id for each row that `call` passes."""
-        # Through a list, because numpy has no bfloat16.
+        # Converted through a list, because NumPy has no bfloat16.
         ids = np.array(output.tolist() if isinstance(output, mx.array) else output)
         num_rows, num_tokens = call.arrays()[0].shape
         if ids.shape != (num_rows,):
@@ -175,10 +176,10 @@ class Grader:
         """Run `call`, and turn what it raises into a verdict on the solution."""
         self.underway.begin(call)
         try:
-            # pytest makes errors of warnings, which is too strict for a learner.
+            # pytest turns warnings into errors, which is too strict for a learner.
             with warnings.catch_warnings(action="default"):
                 output = call.run(self.solution)
-            # MLX is lazy: what has been put off fails here, or else in our own code.
+            # MLX is lazy: evaluated here, an error is still the learner's, not ours.
             if isinstance(output, mx.array | list | tuple):
                 mx.eval(output)
         except Unsolved as error:
@@ -202,7 +203,7 @@ class Grader:
         return output
 
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
-        """Show what a solution raised, and where."""
+        """Return a verdict that shows what a solution raised, and where."""
         kind, text = type(error).__name__, words_of(error)
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
@@ -211,11 +212,11 @@ class Grader:
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:
-    """Say why a call of a kernel finds no compiled module.
+    """Return a verdict that says why there is no compiled module.
 
     Args:
         call: What was called.
-        problem: What the compiler complains of, if it does.
+        problem: The compiler's errors, if any.
     """
     if problem:
         message = say("grading.not_compiled", error=first_error(problem))
@@ -246,7 +247,7 @@ def own_frames(error: BaseException, folder: Path) -> str:
 
 
 def _identical(a: mx.array, b: mx.array) -> bool:
-    """Tell whether two arrays have one shape and the same entries, NaN included."""
+    """Tell whether two arrays have the same shape and entries, NaN included."""
     return a.shape == b.shape and bool(mx.array_equal(a, b, equal_nan=True))
 
 
@@ -272,7 +273,7 @@ def _far_off(call: Call, got: mx.array, truth: Truth) -> str:
 
 
 def told_apart(a: float, b: float) -> tuple[str, str]:
-    """Write two different numbers, with as many digits as show it and at least six."""
+    """Write two different numbers with at least six digits, and enough to differ."""
     for digits in range(6, 17):
         if f"{a:.{digits}g}" != f"{b:.{digits}g}":
             return f"{a:.{digits}g}", f"{b:.{digits}g}"
@@ -308,7 +309,7 @@ def _shares(ids: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.float6
     """Return the share of each token among the ids of each row.
 
     Args:
-        ids: Token ids, the rows taking turns.
+        ids: Token ids, one per row in turn.
         shape: Number of rows, number of tokens.
     """
     num_rows, num_tokens = shape

@@ -26,14 +26,14 @@ def normal(
         *shape: Shape of the array.
         dtype: Its dtype.
         scale: Standard deviation.
-        name: Whatever tells this array from others of the same shape in a test.
+        name: Distinguishes this array from others of the same shape in a test.
     """
     return mx.array(_drawn(f"{name}{shape}", shape, scale)).astype(dtype)
 
 
 @functools.lru_cache(maxsize=256)
 def _drawn(seed: str, shape: tuple[int, ...], scale: float) -> NDArray[np.float32]:
-    """Draw the numbers of `normal`. A test runs on many solutions."""
+    """Draw the numbers of `normal`. Cached, since a test runs on many solutions."""
     rng = np.random.default_rng(zlib.crc32(seed.encode()))
     return rng.normal(0.0, scale, shape).astype(np.float32)
 
@@ -48,6 +48,6 @@ def weight(
 
 
 def gain(dim: int, dtype: mx.Dtype = mx.float32, name: str = "") -> mx.array:
-    """Draw the gains of a norm: around 1, and no two alike."""
+    """Draw the gains of a norm: around 1, and all different."""
     rng = np.random.default_rng(zlib.crc32(f"gain {name}{dim}".encode()))
     return mx.array(rng.uniform(0.5, 1.5, dim).astype(np.float32)).astype(dtype)

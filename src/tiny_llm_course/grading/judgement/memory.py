@@ -1,4 +1,4 @@
-"""How much memory some work takes, in arrays of MLX."""
+"""Measures the memory that MLX arrays take during some work."""
 
 import os
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from tiny_llm_course.solution import Solution
 
 
 def peak_bytes(work: Callable[[], object]) -> int:
-    """Return the most that some work held at a time, beyond what was there before.
+    """Return the peak memory of some work, beyond what was held before.
 
-    Kernels are not watched meanwhile, which takes memory of its own.
+    Kernels run without guard zones meanwhile, since those take memory too.
     """
     mx.synchronize()
     before = mx.get_active_memory()
@@ -22,14 +22,14 @@ def peak_bytes(work: Callable[[], object]) -> int:
     with patch.dict(os.environ, {"TINY_LLM_WATCH": "0"}):
         work()
         mx.synchronize()
-    # The peak is that of the allocations since the reset: none leaves it at 0.
+    # The peak covers allocations since the reset, so without any it is 0.
     return max(mx.get_peak_memory() - before, 0)
 
 
 @dataclass(frozen=True)
 class PeakOf(Call):
-    """The most that a call holds at a time, beside its arguments."""
+    """The peak memory of a call, beyond its arguments."""
 
     def run(self, solution: Solution) -> int:
-        """Count the bytes."""
+        """Run the call, and return its peak in bytes."""
         return peak_bytes(lambda: mx.eval(super(PeakOf, self).run(solution)))

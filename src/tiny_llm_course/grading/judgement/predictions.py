@@ -1,7 +1,7 @@
-"""How near the predictions of a model are to those that they should be.
+"""Compares the predictions of two models.
 
-A model that rounds its weights or its activations cannot be right to the last digits.
-What matters is that it predicts nearly the same next tokens.
+A model with rounded weights or activations cannot be exact to the last digits. What
+matters is that it predicts nearly the same next tokens.
 """
 
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_DIVERGENCE = 1e-3
-"""The mean of the divergences, in nats, that the course's own kernels stay below."""
+"""The largest mean divergence, in nats. The course's own kernels stay below it."""
 
 MIN_AGREEMENT = 0.98
-"""The share of positions whose likeliest token has to be the right one."""
+"""The least share of positions at which the likeliest token is the right one."""
 
 
 @dataclass(frozen=True)
 class Nearness:
-    """What lies between two models, over many positions.
+    """The difference between two models' predictions, over many positions.
 
     Attributes:
         divergence: Mean of the Kullback-Leibler divergences, in nats: 0 is no
             difference.
-        agreement: Share of the positions at which both find the same token likeliest.
+        agreement: Share of the positions with the same likeliest token.
     """
 
     divergence: float
@@ -32,12 +32,12 @@ class Nearness:
 
     @property
     def is_near(self) -> bool:
-        """Tell whether that is as good as the same."""
+        """Tell whether the predictions are nearly the same."""
         return self.divergence < MAX_DIVERGENCE and self.agreement >= MIN_AGREEMENT
 
 
 def nearness(logits: mx.array, truth: NDArray[np.float64]) -> Nearness:
-    """Compare predictions with those that they should be.
+    """Compare predictions with the right ones.
 
         divergence = mean over positions of sum over tokens of p (log p - log q)
 

@@ -19,15 +19,15 @@ from tiny_llm_course.syllabus import Address
 class Trial:
     """A test function with its arguments, all but the grader.
 
-    Equal only to itself, so that what came of it can be kept by trial.
+    It is equal only to itself, so that results can be stored by trial.
 
     Attributes:
         task: The task that it grades.
         test: The node id of the test.
         function: The test.
         arguments: By name. A graded test takes `grade` and values, no other fixture.
-        device: Where MLX computes meanwhile.
-        symbols: The public names that it gets from a solution.
+        device: The MLX device for the run.
+        symbols: The public names that it uses of a solution.
     """
 
     task: Address
@@ -56,7 +56,7 @@ class Trial:
 
 @contextmanager
 def quietly_on(device: mx.DeviceType) -> Generator[None]:
-    """Let MLX compute somewhere, seeded, and nothing be printed."""
+    """Use a device with a fixed seed, and suppress all output."""
     usual = mx.default_device()
     mx.set_default_device(device)
     mx.random.seed(0)

@@ -1,4 +1,4 @@
-"""The call that is running, written where it outlives the process that runs it."""
+"""Records the call that is running, in a file that survives a crash."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,10 @@ from tiny_llm_course.grading.judgement.call import Call
 
 
 class Underway:
-    """Notes each call while it runs, in a file if there is one.
+    """Records each call while it runs, in a file if one is given.
 
     Args:
-        path: The file. It holds one call, so that noting costs two writes.
+        path: The file. It holds one call, so recording costs two writes.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -18,12 +18,12 @@ class Underway:
         self._file = path and os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
 
     def begin(self, call: Call) -> None:
-        """Note that a call is running."""
+        """Record that a call is running."""
         self.last = call
         if self._file is not None:
             os.pwrite(self._file, f"{call.symbol}\n{call}\0".encode(), 0)
 
     def end(self) -> None:
-        """Note that it has come back."""
+        """Record that it has returned."""
         if self._file is not None:
             os.pwrite(self._file, b"\0", 0)

@@ -1,1 +1,1 @@
-"""What a run says to its author, and to the programs of a teacher."""
+"""Reports of a run: for the learner, and for a teacher's programs."""

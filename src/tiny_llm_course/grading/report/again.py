@@ -1,4 +1,4 @@
-"""Makes a call that failed once more, for whoever wants to see its numbers."""
+"""Repeats a call that failed, so that its numbers can be looked at."""
 
 import contextlib
 import functools
@@ -26,7 +26,7 @@ class _Witness:
         self.verdict: VerdictError | None = None
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Take both from our plugin."""
+        """Take call and verdict from our plugin."""
         from tiny_llm_course.grading.engine.plugin import OUTCOMES, UNDERWAY
 
         self.call = session.config.stash[UNDERWAY].last
@@ -40,12 +40,12 @@ def failing_call(
     """Run one test, and return the call that it ends with.
 
     Args:
-        test: As pytest calls it, "tests/test_week_1_day_4.py::test_...".
+        test: Its node id, "tests/test_week_1_day_4.py::test_...".
         solution: A package or a folder.
 
     Returns:
-        The call with its `args` and `kwargs`, and what of the solution it calls. Where
-        a call takes several steps, that is a function of no arguments.
+        The call with its `args` and `kwargs`, and the solution's function that it
+        calls. For a call of several steps, a function without arguments that runs them.
     """
     call = _witnessed(test, solution).call
     if call is None:
@@ -57,7 +57,7 @@ def failing_call(
 
 
 def _witnessed(test: str, solution: str) -> _Witness:
-    """Run one test, without a word."""
+    """Run one test without output."""
     witness = _Witness()
     with contextlib.redirect_stdout(io.StringIO()):
         pytest.main(

@@ -1,4 +1,4 @@
-"""Grades some days, and finds out what stands in the way of what fails."""
+"""Grades some days, and finds the tasks that failures come from."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ from tiny_llm_course.syllabus import Day, Task, select_days
 def assess(
     days: Sequence[Day], solution: str, pytest_args: Sequence[str] = ()
 ) -> list[TaskReport]:
-    """Grade some days. Where a task fails, grade what it builds on as well.
+    """Grade some days. If a task fails, also grade the tasks that it builds on.
 
     Args:
         days: What to grade.
-        solution: Whom to grade: a package or a folder.
+        solution: The solution to grade: a package or a folder.
         pytest_args: More arguments for pytest, such as `-k task_1`.
 
     Raises:
@@ -55,7 +55,7 @@ def assess(
 def tasks_asked_for(
     days: Sequence[Day], pytest_args: Sequence[str]
 ) -> list[Task] | None:
-    """Return the tasks that `pytest_args` leave, or None if only pytest can tell."""
+    """Return the tasks that `pytest_args` select, or None if only pytest can tell."""
     words = re.fullmatch(r"(?:(?:-q|-k ?task_(\d+))(?: |$))*", " ".join(pytest_args))
     if words is None:
         return None
@@ -71,7 +71,7 @@ def tasks_asked_for(
 def assess_tasks(
     tasks: Sequence[Task], solution: str, launch: Launch
 ) -> list[TaskReport]:
-    """Grade some tasks and nothing else, as fast as it goes."""
+    """Grade only these tasks, as fast as possible."""
     folder = load_solution(solution).folder
     results = _grade_tasks(tasks, solution, launch)
     reports = standings(select_days(None, None), results)
@@ -79,7 +79,7 @@ def assess_tasks(
 
 
 def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Results:
-    """Run the tests of some tasks of any days, unless the files tell what they say."""
+    """Run the tests of some tasks, except where reading the files gives the result."""
     folder = load_solution(solution).folder
     begun, not_begun = split(tasks, folder)
     results = results_of(not_begun).joined_with(broken(begun, folder))
@@ -97,10 +97,10 @@ def _grade_tasks(tasks: Sequence[Task], solution: str, launch: Launch) -> Result
 def _with_remarks(
     reports: Sequence[TaskReport], results: Results, folder: Path
 ) -> list[TaskReport]:
-    """Add what is to be said beside the verdicts.
+    """Add remarks to the verdicts.
 
-    Of a task it is each library operation that does its work. Of the solution it is
-    each import that failed and that the process broke off: the first task tells.
+    Remarks on a task name each library operation that does its work. Those on the
+    solution, failed imports and a process that ended early, go to the first task.
     """
     found = [_library_calls(report, folder) for report in reports]
     if found:
@@ -112,7 +112,7 @@ def _with_remarks(
 
 
 def _of_all(results: Results) -> Iterator[str]:
-    """Yield what is to be said of the solution, or of the process."""
+    """Yield the remarks on the solution and on the process."""
     for one in dict.fromkeys(results.failed_imports):
         yield say("report.failed_import", **asdict(one))
     for one in results.endings:
@@ -121,13 +121,13 @@ def _of_all(results: Results) -> Iterator[str]:
 
 
 def _absent(task: Task, folder: Path) -> tuple[str, ...]:
-    """Say of each part of a task in Python whether it is missing."""
+    """Return a message for each Python part of a task that is missing."""
     found = (absence(folder, symbol) for symbol in task.symbols)
     return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _library_calls(report: TaskReport, folder: Path) -> list[str]:
-    """Remark on each library operation that does the work of a task."""
+    """Return a remark on each library operation that does the work of a task."""
     address = report.task.address
     return [
         say("report.remark", address=address, file=file, operation=operation)

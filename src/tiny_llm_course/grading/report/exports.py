@@ -1,4 +1,4 @@
-"""The results of a run for a teacher's programs: JSON, and JUnit's XML."""
+"""Writes the results of a run for a teacher's programs: JSON, and JUnit's XML."""
 
 import json
 from collections.abc import Sequence
@@ -55,12 +55,12 @@ def write_junit(path: Path, solution: str, reports: Sequence[TaskReport]) -> Non
 
 
 def _done(reports: Sequence[TaskReport]) -> list[TaskReport]:
-    """Return those that are done."""
+    """Return the tasks that are done."""
     return [report for report in reports if report.status == DONE]
 
 
 def _as_object(report: TaskReport) -> dict[str, Any]:
-    """Return what is known about a task, ready for JSON."""
+    """Return the report on a task as an object for JSON."""
     address, explanation = report.task.address, report.explanation
     return {
         "week": address.week,

@@ -1,4 +1,4 @@
-"""The numbers of a call that failed: what went in, what should come out, what did."""
+"""Writes the numbers of a failed call: inputs, expected output, actual output."""
 
 import inspect
 from collections.abc import Iterator
@@ -17,19 +17,19 @@ from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 
 WHOLE = 64
-"""Arrays of as many entries are shown whole, larger ones cut."""
+"""Arrays of up to this many entries are shown in full, larger ones cut."""
 
 AROUND = 3
-"""How many neighbours of the worst entry are shown on each side."""
+"""The number of neighbours of the worst entry shown on each side."""
 
 
 def write(call: Call, verdict: VerdictError, solution: Solution) -> str:
-    """Write all numbers of a call, and what is wrong about them.
+    """Write all numbers of a call, and what is wrong with them.
 
     Args:
         call: The call.
-        verdict: What came of it.
-        solution: What it was made on.
+        verdict: Its verdict.
+        solution: The solution that was called.
     """
     lines = [str(verdict)]
     for name, value in _arguments(call, solution):
@@ -43,7 +43,7 @@ def write(call: Call, verdict: VerdictError, solution: Solution) -> str:
 
 
 def _arguments(call: Call, solution: Solution) -> Iterator[tuple[str, Any]]:
-    """Yield what goes in, by the names that the solution has for it."""
+    """Yield the arguments, under the solution's parameter names."""
     try:
         named = solution.get(call.symbol)
     except (Unsolved, BrokenFileError):
@@ -51,7 +51,7 @@ def _arguments(call: Call, solution: Solution) -> Iterator[tuple[str, Any]]:
     if call.build is not None:
         yield from zip(_names(named, len(call.build)), call.build, strict=True)
         named = getattr(named, call.method, None)
-    # Of a class, a method has its object for a first argument.
+    # A method that is taken from its class has the object as first argument.
     skipped = int(isinstance(named, type(_names)) and call.build is not None)
     names = _names(named, len(call.args) + skipped)[skipped:]
     yield from zip(names, call.args, strict=True)
@@ -59,7 +59,7 @@ def _arguments(call: Call, solution: Solution) -> Iterator[tuple[str, Any]]:
 
 
 def _names(function: object, number: int) -> list[str]:
-    """Return the names of the first parameters of a function, or numbers for names."""
+    """Return the names of a function's first parameters, or numbers if unknown."""
     try:
         names = list(inspect.signature(function).parameters)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
@@ -80,7 +80,7 @@ def _shown(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401 - any argume
 
 
 def _written(entries: NDArray[Any]) -> str:
-    """Write an array, a large one with its edges alone."""
+    """Write an array; of a large one, only the edges."""
     return np.array2string(
         entries,
         max_line_width=86,
@@ -91,7 +91,7 @@ def _written(entries: NDArray[Any]) -> str:
 
 
 def _worst(evidence: ArrayEvidence) -> Iterator[str]:
-    """Yield expected and got around the entry that is furthest off, if they are cut."""
+    """Yield both arrays around the entry that is furthest off, if they are cut."""
     got, truth = evidence.got, evidence.truth
     if got.shape != truth.value.shape or got.size <= WHOLE:
         return

@@ -28,7 +28,7 @@ _STYLES = {
 }
 
 MAX_LINES = 9
-"""Of one failure: what went wrong fits, and three of them fit on a screen."""
+"""Lines shown of one failure, so that three fit on a screen."""
 
 
 def print_report(
@@ -59,7 +59,7 @@ def print_report(
 
 
 def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
-    """Yield what is wrong, a broken file first, and that only once."""
+    """Yield the reports to explain. A broken file comes first, and only once."""
     wrong = [report for report in reports if report.status == WRONG]
     told = set[str]()
     for report in sorted(wrong, key=lambda one: not one.is_broken):
@@ -70,7 +70,7 @@ def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
 
 
 def _task_line(report: TaskReport, width: int) -> Text:
-    """Write how one task stands."""
+    """Write the line of one task."""
     task = report.task
     number, title = task.address.task, task.label
     line = Text(say("report.task", number=number, title=title, width=width))
@@ -90,7 +90,7 @@ def _task_line(report: TaskReport, width: int) -> Text:
 
 
 def _details(report: TaskReport) -> Iterator[Text]:
-    """Yield what is wrong with one task: the evidence, the reason, where to go."""
+    """Yield the details of one task: the evidence, the reason, where to read on."""
     address = report.task.address
     title = say("report.details", address=address, status=report.status)
     yield Text(title, style="bold red")
@@ -127,7 +127,7 @@ def _reason(report: TaskReport) -> str:
 
 
 def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
-    """Say what to do next, or that all is done. What is wrong has said it itself."""
+    """Write what to do next, or that all is done; nothing if a failure is shown."""
     waiting = [one for one in reports if one.is_open or one.status == BEGUN]
     if not waiting:
         return _all_done(days, reports)
@@ -140,13 +140,13 @@ def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
 
 
 def _mend(task: Task) -> str:
-    """Point to the task that stands in the way."""
+    """Write a pointer to the task that has to be fixed first."""
     names = {"address": task.address, "title": task.title}
     return say("report.first", **names, command=task.test_command)
 
 
 def _go_on(report: TaskReport) -> str:
-    """Say which parts of a task are right, and which one is next."""
+    """Write which parts of a task are right, and which one is next."""
     task, right = report.task, report.right_parts
     part = next(one for one in task.parts if one not in right)
     return say(
@@ -159,7 +159,7 @@ def _go_on(report: TaskReport) -> str:
 
 
 def _next(task: Task) -> str:
-    """Point to the task to work on."""
+    """Write a pointer to the next task."""
     return say(
         "report.next",
         address=task.address,
@@ -170,7 +170,7 @@ def _next(task: Task) -> str:
 
 
 def _all_done(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
-    """Point to the day after the last one of the run, if all of it was graded."""
+    """Write a pointer to the day after the last one of the run, if all was graded."""
     closing = _counts(reports)
     day = _next_day(days)
     if len(reports) < sum(len(day.tasks) for day in days) or day is None:
@@ -180,7 +180,7 @@ def _all_done(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
 
 
 def _counts(reports: Sequence[TaskReport]) -> str:
-    """Say how many tasks are done, of reports that leave nothing to do."""
+    """Write how many tasks are done, when nothing is left to do."""
     required = [report for report in reports if not report.task.optional]
     done = [report for report in reports if report.status == DONE]
     extra = len([report for report in done if report.task.optional])

@@ -1,4 +1,4 @@
-"""Prints the numbers of calls that failed, which another process makes once more."""
+"""Prints the numbers of calls that failed, by repeating them in another process."""
 
 import subprocess
 import sys
@@ -18,16 +18,16 @@ from tiny_llm_course.solution import load_solution
 from tiny_llm_course.untrusted import visible
 
 AGAIN = "tiny_llm_course.grading.report.again"
-"""Not imported here: it brings MLX, and pytest."""
+"""Not imported here, since it imports MLX and pytest."""
 
 LIMIT_S = 60
 
 MAX_LENGTH = 20_000
-"""Of the numbers of one call, in characters."""
+"""Limit for the numbers of one call, in characters."""
 
 
 def print_numbers(reports: Sequence[TaskReport], solution: str) -> None:
-    """Print the numbers of the first call that fails, for each task that does."""
+    """Print the numbers of the first failing call of each task that fails."""
     for report in reports:
         if report.status == WRONG:
             first = report.failures[0]
@@ -38,7 +38,7 @@ def print_numbers(reports: Sequence[TaskReport], solution: str) -> None:
 
 
 def _rebuilt(test: str, folder: str) -> str:
-    """Make a call once more, in a process of its own, and return its numbers."""
+    """Repeat a call in a process of its own, and return its numbers."""
     with tempfile.TemporaryDirectory() as scratch:
         command = [sys.executable, "-m", AGAIN, test, folder]
         if fence.is_strangers(Path(folder)):
@@ -59,7 +59,7 @@ def _rebuilt(test: str, folder: str) -> str:
 
 
 def _to_paste(test: str, solution: str) -> str:
-    """Write the lines of Python that make a call once more."""
+    """Write the lines of Python that repeat a call."""
     whose = "" if solution == STARTER.name else f", {solution!r}"
     lines = (
         f"from {AGAIN} import failing_call",

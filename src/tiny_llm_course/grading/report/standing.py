@@ -1,4 +1,4 @@
-"""How each task stands after a run, and which task stands in the way of which."""
+"""The status of each task after a run, and which tasks wait for others."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,26 +25,26 @@ from tiny_llm_course.syllabus import (
 
 DONE = "done"
 BEGUN = "begun"
-"""A part of it is right, and what is left are stubs."""
+"""Some parts are right, and the rest are stubs."""
 WRONG = "wrong"
 WAITS = "waits"
 SKIPPED = "skipped"
-"""Its tests pass because of the course's solution."""
+"""Its tests pass, with the course's solution in place."""
 
 
 @dataclass(frozen=True)
 class TaskReport:
-    """How one task stands.
+    """The result of a run for one task.
 
     Attributes:
         task: The task.
-        results: Those of its tests that ran.
+        results: The results of its tests that ran.
         explanation: What is known about its failures.
-        waits_for: The task that it builds on and that is not done, if its own failure
-            may come from there.
+        waits_for: A task that it builds on and that is not done, if its failure may
+            come from there.
         remarks: Library operations that it calls instead of writing them.
         is_skipped: Whether the code is the course's, which `pdm run skip` put in.
-        absent: What is said of its parts that are not there, such as a misspelt class.
+        absent: Messages about missing parts, such as a misspelt class.
     """
 
     task: Task
@@ -71,9 +71,9 @@ class TaskReport:
 
     @property
     def failures(self) -> list[Result]:
-        """The tests that did not pass: what stands in the way, a mistake, a stub.
+        """The tests that did not pass: broken files first, then mistakes, then stubs.
 
-        Of the mistakes the one comes first that is explained: it is the one shown.
+        Among mistakes, the explained one comes first, since that one is shown.
         """
         failed = [result for result in self.results if result.status != PASSED]
         order = {BROKEN: 0, NOT_STARTED: 2}
@@ -94,12 +94,12 @@ class TaskReport:
 
     @property
     def has_crashed(self) -> bool:
-        """Whether a test took the interpreter with it, or did not end."""
+        """Whether a test crashed the interpreter, or hung."""
         return any(result.status == CRASHED for result in self.results)
 
 
 def own_status(task: Task, results: Sequence[Result]) -> str:
-    """Return DONE, WRONG, or what it is if all that fails are stubs of the task.
+    """Return DONE or WRONG; BEGUN or NOT_STARTED if only the task's stubs fail.
 
     A stub names the first of the tasks that it is for.
     """
@@ -114,7 +114,7 @@ def own_status(task: Task, results: Sequence[Result]) -> str:
 
 
 def right_parts(task: Task, results: Sequence[Result]) -> list[str]:
-    """Return the parts of a task that all tests pass which call them."""
+    """Return the parts of a task for which all tests that call them pass."""
     found: list[str] = []
     for part in task.parts:
         symbol = called_by(part) if is_kernel(part) else part
@@ -139,7 +139,7 @@ def _standing(
     by_task: dict[Address, list[Result]],
     explanation: Explanation | None,
 ) -> TaskReport:
-    """Find out how one task stands. A mistake that is its own is not another's."""
+    """Return a task's report. With a known mistake of its own, it waits for none."""
     is_broken = any(one.status == BROKEN for one in by_task[task.address])
     has_own_mistake = explanation is not None and explanation.is_recorded
     is_own = is_broken or has_own_mistake
@@ -148,7 +148,7 @@ def _standing(
 
 
 def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
-    """Return the tasks that may be to blame for a failure, and were not graded."""
+    """Return the tasks that may cause a failure and were not graded."""
     graded = {report.task.address for report in reports}
     wanted = {
         address
@@ -168,10 +168,10 @@ def _by_task(results: Results) -> dict[Address, list[Result]]:
 
 
 def _obstacles(task: Task, by_task: dict[Address, list[Result]]) -> Iterator[Task]:
-    """Yield the tasks that a failure of `task` may come from, the first one first.
+    """Yield the tasks that a failure of `task` may come from, in the course's order.
 
-    A stub that is called says so. Where `task` gives wrong numbers it calls none, and
-    only what is wrong itself can be behind them.
+    A stub raises when it is called. So if `task` gives wrong numbers, it has called no
+    stub, and only tasks that are wrong themselves can be the cause.
     """
     calls_stub = any(one.status == NOT_STARTED for one in by_task[task.address])
     suspects = {NOT_STARTED, BEGUN, WRONG} if calls_stub else {WRONG}

@@ -1,1 +1,1 @@
-"""What the tests of single days call: models, caches, texts that come in pieces."""
+"""Set-ups for the tests of single days: models, caches, texts in pieces."""

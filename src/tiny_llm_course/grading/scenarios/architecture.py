@@ -1,4 +1,4 @@
-"""Small Qwen2 models to grade with: their sizes, and seeded weights for them."""
+"""Small Qwen2 models to grade with: their sizes, and seeded weights."""
 
 import json
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from tiny_llm_course.checkpoint.names import EMBEDDED
 from tiny_llm_course.grading.judgement.inputs import gain, normal, weight
 
 Weights = dict[str, mx.array]
-"""Arrays under the names that they have in a checkpoint, such as "q_proj.weight"."""
+"""Arrays by their names in a checkpoint, such as "q_proj.weight"."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The numbers of a `config.json` that say how a Qwen2 is built."""
+    """The sizes of a Qwen2 model in its `config.json`."""
 
     hidden_size: int = 32
     num_attention_heads: int = 4
@@ -31,7 +31,7 @@ class Architecture:
     tie_word_embeddings: bool = True
 
     def as_config(self) -> dict[str, Any]:
-        """Return the fields under the names that they have in a `config.json`."""
+        """Return the fields under their names in a `config.json`."""
         return asdict(self)
 
 
@@ -82,7 +82,7 @@ def model_weights(sizes: Architecture, dtype: mx.Dtype) -> Weights:
 def _model_weights(
     sizes: Architecture, dtype: mx.Dtype
 ) -> Iterator[tuple[str, mx.array]]:
-    """Go through the weights of a model, layer by layer."""
+    """Yield the weights of a model, layer by layer."""
     hidden, vocabulary = sizes.hidden_size, sizes.vocab_size
     yield "model.embed_tokens.weight", normal(vocabulary, hidden, dtype=dtype)
     for layer in range(sizes.num_hidden_layers):
@@ -95,7 +95,7 @@ def _model_weights(
 
 
 def embedded() -> tuple[Architecture, Weights]:
-    """Return the model that comes along: its sizes, and its weights in float32."""
+    """Return sizes and weights of the embedded model, in float32."""
     config = json.loads((EMBEDDED / "config.json").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Architecture)}
     sizes = {name: value for name, value in config.items() if name in known}
@@ -116,7 +116,7 @@ def mlx_model(sizes: Architecture, weights: Weights) -> Any:  # noqa: ANN401 - u
 
 
 def dequantised(model: Any) -> Weights:  # noqa: ANN401 - untyped
-    """Return the weights that a quantised model stands for, under their names."""
+    """Return the weights of a quantised model, dequantised, by name."""
     stored: Weights = dict(tree_flatten(model.parameters()))
     dense = {
         name: array

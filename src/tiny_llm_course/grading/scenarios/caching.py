@@ -1,4 +1,4 @@
-"""Uses of a key/value cache: a text that comes in pieces, and what a cache copies."""
+"""Calls of a key/value cache: filled in pieces, or watched for copying."""
 
 import itertools
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def compositions(total: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Filling(Call):
-    """A cache that gets keys and values in pieces, and one thing that it hands out.
+    """A cache that gets keys and values in pieces, and one of its outputs.
 
     Attributes:
         args: Keys and values, B x H x S x D, and what else `update_and_fetch` takes.
         pieces: How many tokens it gets at a time.
-        part: What is judged: something that is returned, or the `offset`.
-        of_piece: Which of the pieces it is returned for. What was handed out is looked
-            at when all of them are there.
+        part: What is judged: one of the returned arrays, or the `offset`.
+        of_piece: The piece that it is returned for. It is compared after the last
+            piece.
         num_others: How many caches of the same class are filled before.
     """
 
@@ -55,7 +55,7 @@ class Filling(Call):
         return outputs[self.of_piece][parts.index(self.part)]
 
     def _filled(self, cache: Any) -> list[Any]:  # noqa: ANN401 - of a solution
-        """Hand every piece to a cache, and return what it handed out."""
+        """Pass every piece to a cache, and return its outputs."""
         keys, values, *rest = self.args
         outputs: list[Any] = []
         for start, stop in _bounds(self.pieces):
@@ -76,10 +76,10 @@ class Filling(Call):
 
 @dataclass(frozen=True)
 class CopyCount(Call):
-    """A cache that gets one token after another, watched for copies of itself.
+    """A cache that gets one token after another; counts how often it copies itself.
 
-    Counts the tokens for which MLX allocates memory for half the keys or more, all
-    arrays of the step before being gone. No clock is involved.
+    Counts the tokens for which MLX allocates half the keys' memory or more, after all
+    arrays of the step before were freed. Nothing is timed.
 
     Attributes:
         args: A key and a value, B x H x 1 x D.
@@ -102,7 +102,7 @@ class CopyCount(Call):
         return sum(one >= limit_bytes for one in grown)
 
     def __str__(self) -> str:
-        """Say what is counted."""
+        """Describe what is counted."""
         return (
             f"TinyKvFullCache(): {self.num_counted} tokens after {self.num_before}, "
             "one at a time"
@@ -114,18 +114,19 @@ def _allocated_bytes(
     key: mx.array,
     value: mx.array,
 ) -> int:
-    """Add one token, and return the most memory that this took beyond what was held."""
+    """Add one token, and return the peak memory of that beyond what was held."""
     return peak_bytes(lambda: mx.eval(*cache.update_and_fetch(key, value)[:2]))
 
 
 @dataclass(frozen=True)
 class InPieces(Call):
-    """An input that is shown piece by piece to a part of a model that has caches.
+    """An input that is passed piece by piece to a part of a model with caches.
 
     Attributes:
-        args: The input, with its tokens along axis 1, and what comes after the cache.
-        pieces: How many tokens are shown at a time.
-        num_caches: How many caches are handed over in a list. None hands over one.
+        args: The input, with its tokens along axis 1, and the arguments after the
+            cache.
+        pieces: The number of tokens in each piece.
+        num_caches: The number of caches passed as a list. None passes a single one.
         cached_heads: Is filled with the number of heads of everything that is cached.
     """
 
@@ -134,7 +135,7 @@ class InPieces(Call):
     cached_heads: list[int] = field(default_factory=list[int])
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Return what comes out the last time, with caches of its own each time."""
+        """Return the output of the last call. Each call has new caches."""
         target = solution.get(self.symbol)(*(self.build or ()), **self.named)
         return [self._shown(target, solution) for _ in range(self.times)][-1]
 
@@ -153,7 +154,7 @@ class InPieces(Call):
         return mx.concatenate(outputs, axis=1)
 
     def _cache(self, solution: Solution) -> Any:  # noqa: ANN401 - of a solution
-        """Make a cache that writes down how many heads it gets."""
+        """Make a cache that records how many heads it gets."""
         own, cached_heads = solution.get(CACHE), self.cached_heads
 
         class Watched(own):
@@ -175,7 +176,7 @@ class InPieces(Call):
 
 @dataclass(frozen=True)
 class Attribute(Call):
-    """What the instance of a class says about itself: `method` is its name."""
+    """An attribute of an object of a class: `method` is its name."""
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Return the attribute."""
@@ -187,7 +188,7 @@ class Attribute(Call):
 
 
 def in_pieces(pieces: tuple[int, ...]) -> str:
-    """Say how an input is cut."""
+    """Describe how an input is cut."""
     return f"in pieces of {', '.join(map(str, pieces))}"
 
 

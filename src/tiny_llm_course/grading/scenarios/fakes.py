@@ -1,4 +1,4 @@
-"""A model and a tokenizer that need no weights: what they answer is written down."""
+"""A model and a tokenizer without weights, with scripted answers."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -11,7 +11,7 @@ from tiny_llm_course.grading.judgement.verdict import StepLimitError
 
 END_TOKEN = 256
 END_OF_DOCUMENT = 257
-"""A model may end in more ways than one, as Qwen2 does."""
+"""Several tokens may end a text, as in Qwen2."""
 
 VOCAB_SIZE = 258
 
@@ -35,7 +35,7 @@ class ByteDetokenizer:
 
     @property
     def last_segment(self) -> str:
-        """The text that has come since this was last asked."""
+        """The text since the last access."""
         segment = self.text[self._num_shown :]
         self._num_shown = len(self.text)
         return segment
@@ -53,7 +53,7 @@ class ByteDetokenizer:
 class ByteTokenizer:
     """One token per byte, and two more that end the text.
 
-    Has what solutions use of the tokenizers of `mlx_lm` and `transformers`.
+    It has the methods of `mlx_lm`'s and `transformers`' tokenizers that solutions use.
     """
 
     vocab_size = VOCAB_SIZE
@@ -68,7 +68,7 @@ class ByteTokenizer:
         return ByteDetokenizer()
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say what there is instead, such as of the private `_tokenizer`."""
+        """Raise an error that names what to use instead, such as of `_tokenizer`."""
         has = sorted(one for one in dir(type(self)) if not one.startswith("_"))
         names = {"name": name, "has": ", ".join(has)}
         raise AttributeError(say("interface.no_attribute", **names))
@@ -91,11 +91,11 @@ class ByteTokenizer:
 
 
 def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
-    """Return the text of some bytes, with a name for each id that is no byte.
+    """Return the text of some bytes, with a name for each id that is not a byte.
 
     Args:
         ids: Token ids.
-        errors: What becomes of half a character, as in `bytes.decode`.
+        errors: How incomplete characters are decoded, as in `bytes.decode`.
     """
     names = {END_TOKEN: ByteTokenizer.eos_token, END_OF_DOCUMENT: "<end of document>"}
     parts = [
@@ -106,22 +106,23 @@ def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
 
 
 def as_bytes(text: str | bytes) -> bytes:
-    """Return the bytes of a text, which bytes are already."""
+    """Return the bytes of a text; bytes are returned unchanged."""
     return text.encode() if isinstance(text, str) else text
 
 
 def _check_ids(inputs: mx.array) -> None:
-    """Raise what a look-up in a table of embeddings would, of other than integers."""
+    """Raise the error of an embedding look-up if ids are not integers."""
     if not mx.issubdtype(inputs.dtype, mx.integer):
         dtype = str(inputs.dtype).removeprefix("mlx.core.")
         raise ValueError(say("week_1_day_6.complaints.no_ids", dtype=dtype))
 
 
 class ScriptedModel:
-    """Say a given text, byte by byte, to whoever asks it right.
+    """A model that says a given text, byte by byte, if it is called correctly.
 
-    Only the last position tells what comes next, and only when the model is shown the
-    whole text so far; else it says "?". The second likeliest token spells another text.
+    Only the last position predicts the next byte, and only if the model is shown the
+    whole text so far; otherwise it says "?". The second likeliest tokens spell another
+    text.
 
     Args:
         prompt: What the text must begin with.
@@ -178,10 +179,10 @@ class ScriptedModel:
 
 
 class ScriptedCachedModel:
-    """Say a given text, byte by byte, to whoever keeps its caches right.
+    """A model that says a given text, byte by byte, if its caches are kept correctly.
 
-    What it has been shown it finds in the caches alone, where it puts the bytes. It
-    says "?" after anything but the text so far, and only the last position tells.
+    It stores the bytes it is shown in the caches and nowhere else. It says "?" after
+    anything but the text so far, and only the last position predicts the next byte.
 
     Args:
         prompt: What the text must begin with.
@@ -222,7 +223,7 @@ class ScriptedCachedModel:
 
     @staticmethod
     def _remembered(cache: Any, inputs: mx.array) -> list[int]:  # noqa: ANN401
-        """Put the new ids into a cache, and return all that it holds."""
+        """Put the new ids into a cache, and return all ids in it."""
         new = inputs.astype(mx.float32)[:, None, :, None]
         keys = cache.update_and_fetch(new, new)[0]
         return np.array(keys[0, 0, :, 0]).astype(int).tolist()

@@ -1,4 +1,4 @@
-"""A use of a function that is told the sizes of a model."""
+"""A call of a function that takes the config of a model."""
 
 import textwrap
 from dataclasses import dataclass, field
@@ -14,20 +14,20 @@ class Sized(Call):
     """Call a function with a config, and with `args` after it.
 
     Attributes:
-        sizes: What the config says.
+        sizes: The entries of the config.
     """
 
     sizes: Architecture = field(default_factory=Architecture)
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Call the name with such a config as `mlx_lm` has."""
+        """Call the function with a config object like that of `mlx_lm`."""
         from mlx_lm.models.qwen2 import ModelArgs
 
         config = ModelArgs(model_type="qwen2", **self.sizes.as_config())
         return solution.get(self.symbol)(config, *self.args, **self.kwargs)
 
     def __str__(self) -> str:
-        """Write the call, and below it the sizes that matter."""
+        """Write the call, and below it the relevant sizes."""
         name, _, arguments = super().__str__().partition("(")
         sizes = self.sizes
         told = (

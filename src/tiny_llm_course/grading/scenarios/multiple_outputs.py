@@ -1,4 +1,4 @@
-"""Calls that return several arrays, of which one is judged, or all at once."""
+"""Calls that return several arrays, of which one or all are judged."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,31 +16,31 @@ class OneOf(Call):
     """One of the results of a call.
 
     Attributes:
-        index: Which one.
-        names: What the report calls them, in order. There have to be as many.
+        index: The result that is judged.
+        names: Their names in the report, in order. The call has to return as many.
     """
 
     index: int = 0
     names: tuple[str, ...] = ()
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Return the one, or all there is if that is not as many as there should be."""
+        """Return the result, or all of them if their number is wrong."""
         results = super().run(solution)
         if isinstance(results, tuple | list) and len(results) == len(self.names):
             return results[self.index]
         return results
 
     def __str__(self) -> str:
-        """Write the call, and which of the results is meant."""
+        """Write the call, and which of the results is judged."""
         return f"{super().__str__()}: {self.names[self.index]}"
 
 
 @dataclass(frozen=True)
 class Stacked(Call):
-    """What a call returns when it is made more than once, one above the other."""
+    """The outputs of a repeated call, stacked along a new axis."""
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Return one array, or all that came if these are no arrays of one shape."""
+        """Return one array, or all outputs if they are not arrays of the same shape."""
         outputs = super().run(solution)
         shapes = {one.shape for one in outputs if isinstance(one, mx.array)}
         are_alike = len(shapes) == 1 and all(
@@ -50,6 +50,6 @@ class Stacked(Call):
 
 
 def repeated(truth: Truth, times: int) -> Truth:
-    """Return what is right each time that a call is made."""
+    """Return the truth of a call, repeated for each time that it is made."""
     scale = np.broadcast_to(truth.scale, truth.value.shape)
     return Truth(np.stack([truth.value] * times), np.stack([scale] * times))

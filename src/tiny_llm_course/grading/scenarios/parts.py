@@ -1,7 +1,7 @@
-"""Parts of a layer that are simple enough to be nearly exact on every device.
+"""Parts of a layer so simple that they are nearly exact on every device.
 
-A block gets its attention, its MLP and its norms as functions. These stand in for them:
-one mixes the tokens, one is curved, one rescales, and none multiplies matrices.
+A block gets its attention, MLP and norms as functions. These replace them: one mixes
+the tokens, one is nonlinear, one rescales, and none multiplies matrices.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import mlx.core as mx
 
 @dataclass(frozen=True)
 class Attention:
-    """Give each token the mean of all up to it, channels reversed and weighted.
+    """Give each token the mean of all tokens up to it, channels reversed and weighted.
 
     Attributes:
         weight: One factor per channel.
@@ -62,4 +62,4 @@ class Norm:
 
 
 Parts = tuple[Attention, MLP, Norm, Norm]
-"""Attention, MLP, the norm before each."""
+"""Attention, MLP, and the norms before each of them."""

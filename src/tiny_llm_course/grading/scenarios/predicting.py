@@ -1,4 +1,4 @@
-"""A whole model with kernels: shown a text, judged by what it predicts."""
+"""A whole model with kernels, judged by its predictions for a text."""
 
 import os
 from collections.abc import Generator
@@ -35,11 +35,11 @@ STORY = (
     'called Casper came. "Let me hold the walls," he said. Casper held the walls while '
     'Pip put on the roof. "This house is for both of us," said Pip.'
 )
-"""What the embedded model has written: a text in which it is sure of itself."""
+"""A text by the embedded model, so that its predictions are confident."""
 
 
 def story(num_tokens: int) -> mx.array:
-    """Return the ids of a story, 1 x L, told again and again if it is too short."""
+    """Return the ids of a story, 1 x L, repeated if it is too short."""
     from tokenizers import Tokenizer
 
     ids = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")).encode(STORY).ids
@@ -48,7 +48,7 @@ def story(num_tokens: int) -> mx.array:
 
 @contextmanager
 def kernels_set_to(chosen: str) -> Generator[None]:
-    """Let `TINY_LLM_KERNELS` be something for a while."""
+    """Set `TINY_LLM_KERNELS` inside the `with` block."""
     before = os.environ.get("TINY_LLM_KERNELS")
     os.environ["TINY_LLM_KERNELS"] = chosen
     try:
@@ -62,12 +62,12 @@ def kernels_set_to(chosen: str) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Predicting(InPieces):
-    """A model that is built and shown a text while the kernels are on, or off.
+    """A call that builds a model and shows it a text with the kernels on, or off.
 
-    It gets the caches of the solution as they are, because its kernels may know them.
+    It uses the solution's own caches, because its kernels may depend on their class.
 
     Attributes:
-        kernels: What `TINY_LLM_KERNELS` is meanwhile.
+        kernels: The value of `TINY_LLM_KERNELS`.
     """
 
     kernels: str = "own"
@@ -78,25 +78,25 @@ class Predicting(InPieces):
             return super().run(solution)
 
     def _cache(self, solution: Solution) -> Any:  # noqa: ANN401 - of a solution
-        """Make a cache that nobody watches."""
+        """Make a plain cache, without recording."""
         return solution.get(CACHE)()
 
     def __str__(self) -> str:
-        """Write the call, and what the kernels are set to."""
+        """Write the call, and the setting of the kernels."""
         return f"{super().__str__()} with TINY_LLM_KERNELS={self.kernels}"
 
 
 @dataclass(frozen=True)
 class PeakBytes(Predicting):
-    """The memory that a model takes for a text, beyond what is there before."""
+    """The peak memory of a model for a text, beyond what was held before."""
 
     def run(self, solution: Solution) -> int:
-        """Return the largest number of bytes that MLX held meanwhile."""
+        """Return the peak number of bytes that MLX held."""
         return peak_bytes(lambda: super(PeakBytes, self).run(solution))
 
 
 def assert_near(grade: Grader, call: Call, truth: Truth, dtype: mx.Dtype) -> None:
-    """Fail unless `call` returns logits that predict nearly what they should."""
+    """Fail unless `call` returns logits whose predictions are nearly the right ones."""
     got = grade.run(call)
     if not isinstance(got, mx.array):
         kind = type(got).__name__

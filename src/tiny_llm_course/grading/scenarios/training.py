@@ -1,4 +1,4 @@
-"""A use of a layer that remembers: it is trained first, and looked at then."""
+"""A call of a layer with running statistics: train it first, then judge it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +14,16 @@ class Trained(Call):
     """Build a layer, train it on some batches, then call it as usual.
 
     Attributes:
-        batches: What it is called with first, with `training=True`.
-        attribute: What to read at the end, in the place of the last output. The layer
-            is called before only if there are `args`.
+        batches: The inputs of the calls with `training=True`.
+        attribute: What to return instead of the last output. In that case, the layer is
+            called after training only if there are `args`.
     """
 
     batches: tuple[mx.array, ...] = ()
     attribute: str = ""
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Train the class as `solution` defines it, and return what was asked for."""
+        """Train the layer of `solution`, and return its output or attribute."""
         layer = solution.get(self.symbol)(*(self.build or ()))
         for batch in self.batches:
             mx.eval(layer(batch, training=True))
@@ -31,11 +31,11 @@ class Trained(Call):
         return getattr(layer, self.attribute) if self.attribute else output
 
     def arrays(self) -> list[mx.array]:
-        """Return every array that the call hands to the solution."""
+        """Return every array that the calls pass to the solution."""
         return [*super().arrays(), *self.batches]
 
     def __str__(self) -> str:
-        """Write what happens as code, one line a call."""
+        """Write the calls as code, one per line."""
         built, _, called = super().__str__().rpartition("(")
         lines = [f"layer = {built}"]
         lines += [f"layer({show(one)}, training=True)" for one in self.batches]

@@ -1,1 +1,1 @@
-"""How fast RMSNorm is beside LayerNorm, and what others say about it."""
+"""RMSNorm's speed compared with LayerNorm's, and others' claims about it."""

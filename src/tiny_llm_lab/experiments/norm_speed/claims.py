@@ -1,4 +1,4 @@
-"""What others say about the speed of norms, and what the rows say."""
+"""Claims of others about the speed of norms, compared with the rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,23 +27,24 @@ RULE = (
 
 
 def saved_by(factor: float) -> float:
-    """Turn "so many times as fast" into the percentage of time that is saved."""
+    """Convert a speed-up factor into the percentage of time that is saved."""
     return 100 * (1 - 1 / factor)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A saving that somebody has reported.
+    """A saving reported in a publication.
 
     Attributes:
-        source: Who says so, and of what.
+        source: Who reports it, and of what.
         low: The least saving, in percent.
         high: The largest.
-        part: Of the lab, which measures it.
+        part: The part of the lab that measures it.
         direction: Of the cases.
-        variant: What is slower or larger. The first of its case is what saves.
-        form: Of the cases, if not every form measures it.
-        of_memory: It is memory that is saved, and not time.
+        variant: The slower or larger variant. The first variant of a case is the one
+            that saves.
+        form: The form of the cases, if not every form measures it.
+        of_memory: Whether memory is saved, not time.
     """
 
     source: str
@@ -63,7 +64,7 @@ class Claim:
         return f"{self.low:g} to {self.high:g} %"
 
     def is_about(self, result: Result) -> bool:
-        """Say whether a case measures it."""
+        """Tell whether a case measures it."""
         case = result.case
         return (
             (case.part, case.direction, case.dtype)
@@ -82,7 +83,7 @@ class Claim:
         return Spread(saved_by(times.low), saved_by(times.middle), saved_by(times.high))
 
     def verdict(self, seen: Spread) -> str:
-        """Hold the claim against what was measured, by `RULE`."""
+        """Compare the claim with the measurement, by `RULE`."""
         meets = seen.low <= self.high and seen.high >= self.low
         if seen.low <= 0 <= seen.high:
             return "cannot tell" if meets else "not seen"
@@ -107,7 +108,7 @@ CLAIMS = (
     Claim("notes: model, training", 6.9, 6.9, "model", TRAINING, LAYER),
     Claim("notes: model, memory", 3.6, 3.6, "model", TRAINING, LAYER, of_memory=True),
 )
-"""RMSNorm beside LayerNorm, but for the roots. `SOURCES` says who and where."""
+"""Claims about RMSNorm and LayerNorm, and one about roots. Cited in `SOURCES`."""
 
 PARTS = {"norm": "norm alone", "root": "norm alone", "model": "model"}
 
@@ -122,7 +123,7 @@ SOURCES = (
 
 
 def beside_measurement(rows: Sequence[Row]) -> list[Row]:
-    """Return every claim, with a line for each form that measures it."""
+    """Return every claim, with a row for each form that measures it."""
     found = results(rows)
     return [
         {

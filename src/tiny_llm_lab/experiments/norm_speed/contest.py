@@ -1,4 +1,4 @@
-"""What is timed in turns: a few variants of one thing, on the same numbers."""
+"""What is timed: a few variants of one operation, interleaved, on the same numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tiny_llm_lab.timing import Step
 MLX = "MLX"
 TORCH = "PyTorch"
 BUILT_IN = {MLX: "mx.fast", TORCH: "functional"}
-"""The forms that a library brings: `mx.fast` and `torch.nn.functional`."""
+"""The forms that a library has built in: `mx.fast` and `torch.nn.functional`."""
 
 BY_HAND = "hand-written"
 COMPILED = "compiled"
@@ -29,7 +29,7 @@ BOTH = "both ways"
 TRAINING = "training"
 
 NUM_ELEMENTS = 2**22
-"""Of the array that is normalised: 16 MiB in float32, more than a core caches."""
+"""The entries of the normalised array: 16 MiB in float32, more than a core's cache."""
 
 EPS = 1e-5
 SEED = 0
@@ -37,16 +37,16 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Case:
-    """The variants of one line-up, which are timed together.
+    """A set of variants that are timed together.
 
     Attributes:
         part: "norm", "root" or "model".
         library: `MLX` or `TORCH`.
-        form: How it is written: one of `BUILT_IN`, `BY_HAND` or `COMPILED`.
-        dtype: Of input, gain and result.
+        form: The form of the code: one of `BUILT_IN`, `BY_HAND` or `COMPILED`.
+        dtype: The dtype of input, gain and result.
         width: Length D of the vectors.
-        direction: `FORWARD`; `BOTH`, which is forward and backward; or `TRAINING`, and
-            then Adam moves the weights, too.
+        direction: `FORWARD`; `BOTH`, which is forward and backward; or `TRAINING`,
+            which adds a step of Adam.
     """
 
     part: str
@@ -58,7 +58,7 @@ class Case:
 
     @classmethod
     def of(cls, row: Row) -> "Case":
-        """Read what a row is about."""
+        """Read the case of a row."""
         part, library, form, dtype, direction = (
             str(row[name]) for name in ("part", "library", "form", "dtype", "direction")
         )
@@ -75,12 +75,12 @@ class Entrant:
     """One variant.
 
     Attributes:
-        step: Computes it once, results and all.
-        held_bytes: What it is given, and is there before and after: its input, its
-            gains, for the way back the gradient of its result; a model's weights and
-            what the optimizer remembers.
-        moved_bytes: What has to cross the bus at least: `moved_bytes` below; 0 if
-            nobody knows.
+        step: Computes it once, and evaluates the results.
+        held_bytes: The size of its inputs, which exist before and after: the input, the
+            gains, for the backward pass the gradient of the result; a model's weights
+            and the optimizer's state.
+        moved_bytes: The least number of bytes to read and write: `moved_bytes` below; 0
+            if unknown.
     """
 
     step: Step
@@ -90,12 +90,12 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Contest:
-    """What a case measures.
+    """The variants of a case, ready to run.
 
     Attributes:
         entrants: By name. The others are compared with the first.
-        peak_bytes: Runs a step, and returns how much memory it takes on top of what is
-            there before.
+        peak_bytes: Runs a step, and returns its peak memory beyond what was held
+            before.
     """
 
     entrants: Mapping[str, Entrant]
@@ -103,11 +103,11 @@ class Contest:
 
 
 def moved_bytes(direction: str, array_bytes: int) -> int:
-    """Count what a norm cannot help reading and writing.
+    """Count the bytes that a norm has to read and write.
 
     Forward, it reads x and writes y. Backward, it reads x and the gradient of y, and
     writes the gradient of x. The gains are left out: they are as small as one vector.
-    A copy moves as much as a norm going forward.
+    A copy moves as much as a norm's forward pass.
     """
     return array_bytes * {FORWARD: 2, BOTH: 5}[direction]
 

@@ -1,4 +1,4 @@
-"""The figure of the lab: who wins by how much, and how near both are to a copy."""
+"""The figure of the lab: the ratio of times, and how near both are to a copy."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,7 +22,7 @@ PAPER = (1 / (1 - 0.07), 1 / (1 - 0.64))
 """Time reduced by 7 % to 64 %, as LayerNorm's time over RMSNorm's."""
 
 SPREAD = 0.7
-"""Of the points of one form, where two forms are 1 apart."""
+"""The width of the points of one form; two forms are 1 apart."""
 
 
 def draw(rows: Sequence[Row]) -> Figure:
@@ -46,7 +46,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 
 def _draw_ratios(axes: Axes, found: Sequence[Result]) -> None:
-    """Draw how much longer LayerNorm takes, with quartiles, and what the paper says."""
+    """Draw how much longer LayerNorm takes, with quartiles, and the paper's range."""
     axes.axhspan(*PAPER, color="C3", alpha=0.2, linewidth=0)
     axes.axhline(1, color="C4", linewidth=0.8)
 
@@ -67,7 +67,7 @@ def _draw_ratios(axes: Axes, found: Sequence[Result]) -> None:
 
 
 def _draw_shares(axes: Axes, found: Sequence[Result]) -> None:
-    """Draw the share of the bandwidth that either norm reaches."""
+    """Draw the share of the bandwidth that each norm reaches."""
     axes.axhline(1, color="C4", linewidth=0.8)
 
     def point(result: Result, place: float) -> None:
@@ -87,7 +87,7 @@ def _draw_shares(axes: Axes, found: Sequence[Result]) -> None:
 
 
 def _label_logarithmic(axes: Axes, layout: str) -> None:
-    """Make the upright axis logarithmic, with plain numbers beside it."""
+    """Make the vertical axis logarithmic, with plain numbers as labels."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(StrMethodFormatter(layout))
@@ -97,7 +97,7 @@ def _label_logarithmic(axes: Axes, layout: str) -> None:
 def _place(
     axes: Axes, found: Sequence[Result], point: Callable[[Result, float], None]
 ) -> None:
-    """Put the cases of one form side by side: by dtype, then from narrow to wide."""
+    """Place the cases of one form side by side: by dtype, then by width."""
     groups: dict[str, list[Result]] = {}
     for result in found:
         groups.setdefault(_name(result), []).append(result)

@@ -33,7 +33,7 @@ Norm = Callable[..., mx.array]
 
 
 def contest(case: Case, solution: Solution) -> Contest:
-    """Line up what a case compares, and a copy of as many bytes."""
+    """Build the variants of a case, and a copy of as many bytes."""
     if case.part == "root":
         norms = roots()
     elif case.form == BUILT_IN[MLX]:
@@ -45,7 +45,7 @@ def contest(case: Case, solution: Solution) -> Contest:
 
 
 def peak_bytes(step: Step) -> int:
-    """Run a step, and return the most memory that MLX had for it at a time."""
+    """Run a step, and return MLX's peak memory for it."""
     mx.clear_cache()
     before = mx.get_active_memory()
     mx.reset_peak_memory()
@@ -54,7 +54,7 @@ def peak_bytes(step: Step) -> int:
 
 
 def about() -> dict[str, str]:
-    """Say where MLX computes, and whether its norms are kernels of their own there."""
+    """Return where MLX computes, and whether its norms are single kernels there."""
     vectors, gain = mx.ones((4, 8)), mx.ones(8)
     norms = built_in()
     rms = _made_of(norms[RMS](vectors, gain))
@@ -66,7 +66,7 @@ def about() -> dict[str, str]:
 
 
 def _made_of(result: mx.array) -> str:
-    """Tell a kernel from a chain of operations: a chain takes the root by itself."""
+    """Tell a kernel from a chain of operations, in which the root is one of its own."""
     graph = io.StringIO()
     mx.export_to_dot(graph, result)
     is_chain = "Rsqrt" in graph.getvalue()
@@ -74,7 +74,7 @@ def _made_of(result: mx.array) -> str:
 
 
 def built_in() -> dict[str, Norm]:
-    """Return what `mx.fast` has."""
+    """Return the norms of `mx.fast`."""
     return {
         RMS: lambda x, weight: mx.fast.rms_norm(x, weight, EPS),
         LAYER: lambda x, weight, bias: mx.fast.layer_norm(x, weight, bias, EPS),
@@ -108,7 +108,7 @@ def _mean_square(x: mx.array) -> mx.array:
 
 
 def _entrant(case: Case, name: str, norm: Norm) -> Entrant:
-    """Give a norm its numbers."""
+    """Build a variant: a norm with its inputs."""
     dtype = getattr(mx, case.dtype)
     keys = mx.random.split(mx.random.key(SEED), 2)
     x, gradient = (mx.random.normal(case.shape, dtype, key=key) for key in keys)
@@ -126,7 +126,7 @@ def _entrant(case: Case, name: str, norm: Norm) -> Entrant:
 
 
 def _with_gradients(norm: Norm) -> Callable[..., Sequence[Sequence[mx.array]]]:
-    """Let a norm take the gradient of its result last, and return those it causes."""
+    """Return a norm's gradients as a function that also gets the result's gradient."""
 
     def both(*arguments: mx.array) -> Sequence[Sequence[mx.array]]:
         *primals, gradient = arguments
@@ -136,9 +136,9 @@ def _with_gradients(norm: Norm) -> Callable[..., Sequence[Sequence[mx.array]]]:
 
 
 def _copy(case: Case) -> Entrant:
-    """Read and write as many bytes as a norm, in words that every CPU is good at.
+    """Read and write as many bytes as a norm, in words that every CPU handles fast.
 
-    MLX does not copy an array for nothing, so the sign is cleared on the way.
+    MLX optimises a plain copy away, so this one clears the sign.
     """
     rows, width = case.shape
     num_words = rows * width * getattr(mx, case.dtype).size // mx.float32.size

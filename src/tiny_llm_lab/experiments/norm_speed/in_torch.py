@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 Norm = Callable[..., "Tensor"]
 PARTIAL_SHARE = 16
-"""One channel of so many is measured, as in the paper (6.25 %)."""
+"""One channel in this many is measured, as in the paper (6.25 %)."""
 
 
 def contest(case: Case) -> Contest:
-    """Line up what a case compares, and a copy of as many bytes."""
+    """Build the variants of a case, and a copy of as many bytes."""
     norms = roots() if case.part == "root" else FORMS[case.form]()
     entrants = {name: _entrant(case, name, norm) for name, norm in norms.items()}
     return Contest({**entrants, COPY: _copy(case)}, peak_bytes)
 
 
 def peak_bytes(step: Step) -> int:
-    """Run a step, and return the most memory that its tensors took at a time.
+    """Run a step, and return the peak memory of its tensors.
 
-    PyTorch keeps no count for the CPU; its profiler reports each allocation.
+    PyTorch does not count memory on the CPU, but its profiler reports allocations.
     """
     totals = [
         (event["args"]["Total Allocated"], event["args"]["Bytes"])
@@ -62,7 +62,7 @@ def peak_bytes(step: Step) -> int:
 
 
 def about() -> dict[str, str]:
-    """Say with how many threads PyTorch computes, and which norms are kernels."""
+    """Return PyTorch's number of threads, and which norms are single kernels."""
     import torch
 
     norms = built_in()
@@ -77,13 +77,13 @@ def about() -> dict[str, str]:
 
 
 def _made_of(step: Step) -> str:
-    """Tell a kernel from a chain of operations: a chain takes the root by itself."""
+    """Tell a kernel from a chain of operations, in which the root is one of its own."""
     is_chain = any(event["name"] == "aten::rsqrt" for event in _profile(step))
     return "several operations" if is_chain else "one kernel"
 
 
 def _profile(step: Step) -> list[dict[str, Any]]:
-    """Run a step, and return what the profiler noticed."""
+    """Run a step, and return the profiler's events."""
     from torch.profiler import ProfilerActivity, profile
 
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would write to the terminal
@@ -96,7 +96,7 @@ def _profile(step: Step) -> list[dict[str, Any]]:
 
 
 def built_in() -> dict[str, Norm]:
-    """Return what `torch.nn.functional` has."""
+    """Return the norms of `torch.nn.functional`."""
     from torch.nn import functional
 
     return {
@@ -108,7 +108,7 @@ def built_in() -> dict[str, Norm]:
 
 
 def by_hand() -> dict[str, Norm]:
-    """Return norms of plain operations; beside them, what a fair script calls."""
+    """Return norms of plain operations, and those that a fair comparison would call."""
     return {
         RMS: _rms_norm,
         LAYER: _layer_norm,
@@ -122,14 +122,14 @@ FORMS = {BUILT_IN[TORCH]: built_in, BY_HAND: by_hand}
 
 
 def _rms_norm(x: "Tensor", weight: "Tensor") -> "Tensor":
-    """Do what the solution does, in float32 inside."""
+    """Compute RMSNorm as the solution does, in float32."""
     wide = x.float()
     root = _mean_square(wide).rsqrt()
     return (wide * root * weight.float()).to(x.dtype)
 
 
 def _partial_rms_norm(x: "Tensor", weight: "Tensor") -> "Tensor":
-    """Measure the first channels only."""
+    """Compute RMSNorm with the mean square of only the first channels."""
     wide = x.float()
     num_measured = -(-x.shape[-1] // PARTIAL_SHARE)
     root = _mean_square(wide[..., :num_measured]).rsqrt()
@@ -137,7 +137,7 @@ def _partial_rms_norm(x: "Tensor", weight: "Tensor") -> "Tensor":
 
 
 def _layer_norm(x: "Tensor", weight: "Tensor", bias: "Tensor") -> "Tensor":
-    """Do what the solution does: subtract the mean first."""
+    """Compute LayerNorm as the solution does: subtract the mean first."""
     wide = x.float()
     centred = wide - wide.mean(-1, keepdim=True)
     unit = centred * _mean_square(centred).rsqrt()
@@ -145,7 +145,7 @@ def _layer_norm(x: "Tensor", weight: "Tensor", bias: "Tensor") -> "Tensor":
 
 
 def _layer_norm_by_var(x: "Tensor", weight: "Tensor", bias: "Tensor") -> "Tensor":
-    """Ask PyTorch for mean and variance, as learners' notes do."""
+    """Compute LayerNorm with PyTorch's mean and variance, as learners' notes do."""
     wide = x.float()
     mean = wide.mean(-1, keepdim=True)
     variance = wide.var(-1, keepdim=True, unbiased=False)
@@ -168,7 +168,7 @@ def _mean_square(x: "Tensor") -> "Tensor":
 
 
 def _entrant(case: Case, name: str, norm: Norm) -> Entrant:
-    """Give a norm its numbers."""
+    """Build a variant: a norm with its inputs."""
     import torch
 
     dtype = getattr(torch, case.dtype)

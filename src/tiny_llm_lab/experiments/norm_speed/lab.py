@@ -1,4 +1,4 @@
-"""RMSNorm beside LayerNorm: time, bandwidth and memory, in MLX and in PyTorch."""
+"""RMSNorm against LayerNorm: time, bandwidth and memory, in MLX and PyTorch."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -74,7 +74,7 @@ def cases(quick: bool) -> list[Row]:
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
-    """Time the variants of a case in turns, then look at the memory of each."""
+    """Time the variants of a case, interleaved, then measure the memory of each."""
     contest = _contest(Case.of(case), solution)
     entrants = contest.entrants
     times = in_turns({name: own.step for name, own in entrants.items()}, ROUNDS)
@@ -90,7 +90,7 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
 
 
 def _contest(case: Case, solution: Solution) -> Contest:
-    """Line up what a case compares."""
+    """Build the variants of a case."""
     if case.part == "model":
         return whole_model.contest(case, solution)
     if case.library == TORCH:
@@ -99,7 +99,7 @@ def _contest(case: Case, solution: Solution) -> Contest:
 
 
 def timed(times: Times, first: Times, entrant: Entrant) -> Row:
-    """Boil the rounds of one variant down."""
+    """Summarise the rounds of one variant."""
     own, ratio = times.spread, times.over(first)
     speed = entrant.moved_bytes / own.middle / 1e9
     return {
@@ -117,7 +117,7 @@ def timed(times: Times, first: Times, entrant: Entrant) -> Row:
 
 
 def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
-    """Say what computes here."""
+    """Return what computes here: devices, threads and kernels."""
     del solution, quick
     return {**in_mlx.about(), **in_torch.about(), "elements": NUM_ELEMENTS}
 
@@ -136,7 +136,7 @@ NOTES = (
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:
-    """Return, for every form, dtype and direction, RMSNorm beside LayerNorm."""
+    """Return a row for every form, dtype and direction: RMSNorm and LayerNorm."""
     return [
         {
             "library": library,
@@ -159,7 +159,7 @@ def _milliseconds(result: Result, variant: str) -> float:
 
 
 def _over_widths(found: Sequence[Result], variant: str) -> str:
-    """Write how much longer a variant takes than RMSNorm, and the spread of that."""
+    """Write how much longer a variant takes than RMSNorm, with the spread."""
     if variant not in found[0].rows:
         return ""
     times = across([result.times_first(variant) for result in found])
@@ -169,7 +169,7 @@ def _over_widths(found: Sequence[Result], variant: str) -> str:
 def _pair(
     found: Sequence[Result], get: Callable[[Result, str], float], layout: str
 ) -> str:
-    """Write something of RMSNorm and of LayerNorm, in the middle of the widths."""
+    """Write a figure of RMSNorm and of LayerNorm, as medians over the widths."""
     both = [median(get(result, norm) for result in found) for norm in (RMS, LAYER)]
     return ", ".join(map(layout.format, both))
 

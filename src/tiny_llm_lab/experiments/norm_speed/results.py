@@ -1,4 +1,4 @@
-"""What the rows of a case say together."""
+"""Figures that the rows of a case give together."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Result:
     """A case that was measured.
 
     Attributes:
-        case: What was compared.
-        rows: A row for each variant, the first being what the others are compared with.
+        case: The case.
+        rows: A row for each variant. The others are compared with the first.
     """
 
     case: Case
@@ -26,12 +26,12 @@ class Result:
         return float(self.rows[variant][column])
 
     def times_first(self, variant: str) -> Spread:
-        """Return how many times as long as the first a variant takes."""
+        """Return a variant's time divided by that of the first."""
         columns = ("times_first_q1", "times_first", "times_first_q3")
         return Spread(*(self.number(variant, column) for column in columns))
 
     def memory(self, variant: str) -> float:
-        """Return the most bytes at a time, what is there before included."""
+        """Return the peak bytes, including what was held before."""
         columns = ("held_bytes", "peak_bytes")
         return sum(self.number(variant, column) for column in columns)
 
@@ -40,12 +40,12 @@ class Result:
         return self.number(variant, "gb_per_s") / self.number(COPY, "gb_per_s")
 
     def peak_in_inputs(self, variant: str) -> float:
-        """Return how many arrays as large as the input a variant makes."""
+        """Return the peak memory of a variant, in units of its input."""
         return self.number(variant, "peak_bytes") / self.number(COPY, "peak_bytes")
 
 
 def results(rows: Sequence[Row]) -> list[Result]:
-    """Put the rows of each case together."""
+    """Group the rows by case."""
     by_case: dict[Case, dict[str, Row]] = {}
     for row in rows:
         by_case.setdefault(Case.of(row), {})[str(row["variant"])] = row
@@ -53,7 +53,7 @@ def results(rows: Sequence[Row]) -> list[Result]:
 
 
 def across(spreads: Sequence[Spread]) -> Spread:
-    """Sum several cases up: the middle of the middles, and the outermost quartiles."""
+    """Combine several cases: the median of medians, and the outermost quartiles."""
     return Spread(
         min(spread.low for spread in spreads),
         median(spread.middle for spread in spreads),

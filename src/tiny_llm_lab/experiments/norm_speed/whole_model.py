@@ -1,4 +1,4 @@
-"""A whole model with either norm: its loss, the gradients of it, a step of Adam."""
+"""A whole model with either norm: its loss, the gradients, a step of Adam."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,13 +38,13 @@ LEARNING_RATE = 1e-4
 
 
 def contest(case: Case, solution: Solution) -> Contest:
-    """Line up the same model with either norm."""
+    """Build the same model with each norm."""
     entrants = {norm: _entrant(case, norm, solution) for norm in (RMS, LAYER)}
     return Contest(entrants, peak_bytes)
 
 
 def _entrant(case: Case, norm: str, solution: Solution) -> Entrant:
-    """Make a model, and what is done with it."""
+    """Make a model, and its step."""
     design = Design(norm=norm)
     weights = new_weights(solution, design, SIZE, SEED)
     shape = (BATCH_SIZE, SIZE.context + 1)
@@ -63,7 +63,7 @@ def _entrant(case: Case, norm: str, solution: Solution) -> Entrant:
 
 
 def _training(loss_and_gradients: Callable[..., Any], weights: Weights) -> Entrant:
-    """Let Adam move the weights with every step."""
+    """Build a variant that also updates the weights with Adam."""
     optimizer = optimizers.Adam(LEARNING_RATE)
     optimizer.init(weights)
     mx.eval(optimizer.state)
@@ -76,7 +76,7 @@ def _step(
     optimizer: optimizers.Adam,
     weights: Weights,
 ) -> Step:
-    """Make a function that trains for one step, and keeps the weights in `current`."""
+    """Return a function that trains for one step, with the weights in `current`."""
     current = {"weights": weights}
 
     def step() -> None:
