@@ -209,10 +209,10 @@ inline MultiplyTile multiply_tile([[maybe_unused]] int num_tokens) {
       return tiles_avx512[static_cast<std::size_t>(num_tokens - 1)];
     case Instructions::avx_vnni: return AvxVnniStep::multiply;
     case Instructions::avx2: return Avx2Step::multiply;
-#elif defined(__aarch64__)
-#if defined(TINY_LLM_NEON_DOTPROD)
+#elif defined(__aarch64__) && defined(TINY_LLM_NEON_DOTPROD)
     case Instructions::neon_dotprod: return NeonDotprodStep::multiply;
-#endif
+    case Instructions::neon: return NeonStep::multiply;
+#elif defined(__aarch64__)
     case Instructions::neon: return NeonStep::multiply;
 #endif
     default: return multiply_tile_portable;

@@ -22,7 +22,7 @@ _ROUNDED = ("quantized_matrix.h", "int8.h", "matvec_int8.h")
 _MATRIX = Kernel("matmul.h", ("quantized_matrix.h", "matmul.h"))
 _PANELS = (
     *("quantized_matrix.h", "int8.h", "panel.h"),
-    *("matmul_packing.h", "matmul_tiles.h", "matmul_int8.h"),
+    *("matmul_packing.h", "matmul_tiles.h", "matmul_tiles_narrow.h", "matmul_int8.h"),
 )
 _ATTENTION = Kernel("attention.h", ("heads.h", "attention.h"))
 KERNELS = {
