@@ -111,7 +111,8 @@ def test_a_module_that_the_oracle_lacks_is_an_error() -> None:
 def test_what_has_been_answered_needs_no_pytorch(tmp_path: Path) -> None:
     """The first process imports PyTorch, the second does not."""
     code = (
-        "import sys, mlx.core as mx, pathlib; from tiny_llm_course.oracle import kept; "
+        "import sys, mlx.core as mx, pathlib; "
+        "from tiny_llm_course.oracle import cached; "
         f"cached.CACHE = pathlib.Path({str(tmp_path)!r}); "
         "cached.basics.silu(mx.ones(3)); print('torch' in sys.modules)"
     )

@@ -103,8 +103,8 @@ def test_a_place_and_a_kind_make_a_sentence(task: Address, says: str) -> None:
             "`max_seq_len` and `theta` stand side by side, and have changed places.",
         ),
         (
-            "kv_cache.TinyKvFullCache",
-            "`offset` is set anew, where something is to be added to it.",
+            "generate.simple_generate_with_kv_cache",
+            "The offset is set anew, where something is to be added to it.",
         ),
         (
             "kv_cache.TinyKvFullCache",
@@ -113,7 +113,7 @@ def test_a_place_and_a_kind_make_a_sentence(task: Address, says: str) -> None:
         ),
         (
             "kv_cache.TinyKvFullCache",
-            "`_keys` is taken as a whole, where a part of it belongs.",
+            "The whole of the keys is taken, where a part of it belongs.",
         ),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_known_mistake_becomes_two_by_one_change_more() -> None:
         if all(does_the_same(one, outcome) for outcome in outcomes)
     ]
 
-    minus = "`-` stands between `x` times `w` and `bias`, where `+` belongs."
+    minus = "`-` stands between `y` and `bias`, where `+` belongs."
     assert same == [f"{record.says.strip()}\n{minus}"]
 
 

@@ -19,6 +19,8 @@ from tiny_llm_course.records.definitions import (
     bare_definitions,
     with_helpers,
 )
+from tiny_llm_course.records.python_text import AT_HAND
+from tiny_llm_course.records.record import Record
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import public_names
 
@@ -63,7 +65,7 @@ class Text:
         """Return what the name stands for in a compiled text of it."""
         module = importlib.import_module(self.module)
         helpers = {one.__name__: one for one in HELPERS}
-        names = {**vars(module), **helpers, "mx": CarefulMlx()}
+        names = {**AT_HAND, **vars(module), **helpers, "mx": CarefulMlx()}
         exec(code, names)  # noqa: S102 - our own text, changed by us
         return names[self.name]
 
@@ -75,7 +77,9 @@ def text_of(symbol: str) -> Text | None:
 
 
 def text_of_variant(variant: Specimen) -> Text | None:
-    """Return the text of another right way to write a public name."""
+    """Return the text of a known solution, right or wrong, if it is in Python."""
+    if isinstance(variant.implementation, Record):
+        return _text_of_record(variant.implementation)
     module = variant.implementation.__module__
     path = Path(importlib.import_module(module).__file__ or "")
     return _text(module, path, variant.name)
@@ -96,6 +100,14 @@ def _text(module: str, path: Path, name: str) -> Text | None:
     found = with_helpers(own, name, public_names())
     body: list[ast.stmt] = [own[one] for one in found]
     return Text(module, name, ast.Module(body, type_ignores=[]))
+
+
+@functools.cache
+def _text_of_record(record: Record) -> Text | None:
+    """Return the reference's text with a record applied."""
+    tree = record.text
+    file, name = record.symbol.split(".")
+    return tree and Text(f"{REFERENCE.name}.{file}", name, tree)
 
 
 @functools.cache

@@ -9,6 +9,7 @@ file, without docstrings; of a kernel, in its headers in C++. It has to stand th
 once, or as often as the number in front says.
 """
 
+import ast
 import functools
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,6 +49,13 @@ class Record:
         if self.symbol in kernels.SYMBOLS:
             return kernels.made(self.kernel, compiled(self.files))
         return python_text.made(self.name, self.symbol, self.changes)
+
+    @property
+    def text(self) -> ast.Module | None:
+        """What it makes of the reference's text in Python; None for a kernel."""
+        if self.symbol in kernels.SYMBOLS:
+            return None
+        return python_text.changed(self.name, self.symbol, self.changes)
 
     @property
     def kernel(self) -> kernels.WrongKernel:
