@@ -19,7 +19,7 @@ OF_ALL_THREE = "top_p_none_compared"
 
 def accepts_the_reference_only(grade: Grader) -> None:
     """Fail on every known mistake, like a test that uses more than its task."""
-    if grade.solution.get(SAMPLER).__module__ != "tiny_llm_ref.sampler":
+    if grade.solution.get(SAMPLER) is not load_solution("ref").get(SAMPLER):
         raise WrongError("not that of the reference")
 
 
