@@ -67,20 +67,30 @@ class Text:
 
 def text_of(symbol: str) -> Text | None:
     """Return the reference's text of a public name, or None if it has none."""
+    return _text_of(symbol, public_names())
+
+
+def whole_text_of(symbol: str) -> Text | None:
+    """Return the same with all that it uses of its file, other public names, too."""
+    return _text_of(symbol, frozenset())
+
+
+def _text_of(symbol: str, apart: frozenset[str]) -> Text | None:
+    """Return the reference's text of a public name without some of what it uses."""
     file, name = symbol.split(".")
-    return _text(f"{REFERENCE.name}.{file}", REFERENCE / f"{file}.py", name)
+    return _text(f"{REFERENCE.name}.{file}", REFERENCE / f"{file}.py", name, apart)
 
 
 def text_of_variant(variant: Specimen) -> Text | None:
     """Return the text of another right way to write a public name."""
     module = variant.implementation.__module__
     path = Path(importlib.import_module(module).__file__ or "")
-    return _text(module, path, variant.name)
+    return _text(module, path, variant.name, public_names())
 
 
 @functools.cache
-def _text(module: str, path: Path, name: str) -> Text | None:
-    """Return the text of a name.
+def _text(module: str, path: Path, name: str, apart: frozenset[str]) -> Text | None:
+    """Return the text of a name, with the helpers that do not stand apart.
 
     It is one for all: what is changed in it has to be put back.
     """
@@ -92,7 +102,7 @@ def _text(module: str, path: Path, name: str) -> Text | None:
     found = [name]
     for one in found:
         names = {node.id for node in ast.walk(own[one]) if isinstance(node, ast.Name)}
-        helpers = names.intersection(own) - public_names()
+        helpers = names.intersection(own) - apart
         found += [other for other in own if other in helpers and other not in found]
     # In the order of the file: a class stands below those that it inherits from.
     body: list[ast.stmt] = [own[one] for one in own if one in found]
