@@ -345,11 +345,14 @@ def test_task_4_model_predicts_well_in_two_texts_at_once(grade: Grader) -> None:
     _assert_predicts(grade, _Quantised((20, 1, 11), num_texts=2))
 
 
+@pytest.mark.parametrize(
+    "dtype", [mx.float16, mx.bfloat16], ids=["float16", "bfloat16"]
+)
 def test_task_4_model_computes_in_float32_where_the_kernels_are_on(
-    grade: Grader,
+    grade: Grader, dtype: mx.Dtype
 ) -> None:
-    """All that is stored is in float16, but for the integers."""
-    _assert_predicts(grade, _Quantised((60, 4), dtype=mx.float16))
+    """All that is stored has 16 bits, but for the integers."""
+    _assert_predicts(grade, _Quantised((60, 4), dtype=dtype))
 
 
 @each_dtype
