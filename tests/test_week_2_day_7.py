@@ -4,6 +4,7 @@ The chapter: book/en/week-2-day-7-fused-kernels.md
 """
 
 import functools
+from dataclasses import dataclass
 from typing import Any
 
 import mlx.core as mx
@@ -50,6 +51,29 @@ each_shape = pytest.mark.parametrize(
     ids=str,
 )
 """Lengths that fill vector registers, leave a remainder, or are one short."""
+
+
+@dataclass(frozen=True)
+class _Quantised:
+    """A quantised model, and what it is shown.
+
+    Attributes:
+        pieces: How many tokens it is shown at a time.
+        group_size: Of its weights.
+        dtype: Of all that is stored, but for the integers.
+        num_texts: How many it is shown at once.
+    """
+
+    pieces: tuple[int, ...]
+    group_size: int = 64
+    dtype: mx.Dtype = mx.float32
+    num_texts: int = 1
+
+    @property
+    def ids(self) -> mx.array:
+        """What comes one after the other in a story, in as many rows."""
+        num_tokens = sum(self.pieces)
+        return story(self.num_texts * num_tokens).reshape(self.num_texts, num_tokens)
 
 
 def _cut(pieces: tuple[int, ...]) -> str:
@@ -298,12 +322,12 @@ def test_task_4_model_predicts_what_the_dequantised_one_does(
     grade: Grader, pieces: tuple[int, ...], group_size: int
 ) -> None:
     """The text may be cut anywhere: a cache is filled, and then used."""
-    _assert_predicts(grade, pieces, group_size)
+    _assert_predicts(grade, _Quantised(pieces, group_size))
 
 
 def test_task_4_model_predicts_well_in_a_long_text(grade: Grader) -> None:
     """The text is longer than the kernels' blocks, and cut within one."""
-    _assert_predicts(grade, (301, 1, 1, 30))
+    _assert_predicts(grade, _Quantised((301, 1, 1, 30)))
 
 
 @pytest.mark.parametrize("enable_flash_attn", [True, False])
@@ -312,8 +336,23 @@ def test_task_4_model_predicts_well_whatever_is_on(
     grade: Grader, kernels: str, *, enable_flash_attn: bool
 ) -> None:
     _assert_predicts(
-        grade, (60, 4), kernels=kernels, enable_flash_attn=enable_flash_attn
+        grade, _Quantised((60, 4)), kernels=kernels, enable_flash_attn=enable_flash_attn
     )
+
+
+def test_task_4_model_predicts_well_in_two_texts_at_once(grade: Grader) -> None:
+    """A layer that is one operation may have been made for one."""
+    _assert_predicts(grade, _Quantised((20, 1, 11), num_texts=2))
+
+
+@pytest.mark.parametrize(
+    "dtype", [mx.float16, mx.bfloat16], ids=["float16", "bfloat16"]
+)
+def test_task_4_model_computes_in_float32_where_the_kernels_are_on(
+    grade: Grader, dtype: mx.Dtype
+) -> None:
+    """All that is stored has 16 bits, but for the integers."""
+    _assert_predicts(grade, _Quantised((60, 4), dtype=dtype))
 
 
 @each_dtype
@@ -422,42 +461,41 @@ def _assert_gates(grade: Grader, gate: mx.array, up: mx.array) -> None:
 
 def _assert_predicts(
     grade: Grader,
-    pieces: tuple[int, ...],
-    group_size: int = 64,
+    case: _Quantised,
     *,
     kernels: str = "own",
     enable_flash_attn: bool = True,
 ) -> None:
     """Quantise the embedded model, and compare its predictions with `transformers`."""
-    model, sizes = _quantised(group_size)
+    model, sizes = _quantised(case.group_size, case.dtype)
 
     call = Predicting(
         MODEL,
-        (story(sum(pieces)),),
+        (case.ids,),
         build=(model, enable_flash_attn),
-        pieces=pieces,
+        pieces=case.pieces,
         num_caches=sizes.num_hidden_layers,
         kernels=kernels,
     )
 
-    assert_near(grade, call, _truth_of(pieces, group_size), mx.float32)
+    assert_near(grade, call, _truth_of(case), mx.float32)
 
 
 @functools.cache
-def _quantised(group_size: int) -> tuple[Any, Architecture]:
+def _quantised(group_size: int, dtype: mx.Dtype) -> tuple[Any, Architecture]:
     """Return the embedded model with 4 bits for each weight, and its sizes."""
     sizes, weights = embedded()
-    model = mlx_model(sizes, weights)
+    stored = {name: array.astype(dtype) for name, array in weights.items()}
+    model = mlx_model(sizes, stored)
     nn.quantize(model, group_size=group_size, bits=4)
     return model, sizes
 
 
 @functools.cache
-def _truth_of(pieces: tuple[int, ...], group_size: int) -> Truth:
-    """Return the expected logits of the quantised model for the story."""
-    model, sizes = _quantised(group_size)
-    ids = story(sum(pieces))
-    return qwen2.model_in_pieces(ids, dequantised(model), sizes, pieces)
+def _truth_of(case: _Quantised) -> Truth:
+    """Return the expected logits of a quantised model for the story."""
+    model, sizes = _quantised(case.group_size, case.dtype)
+    return qwen2.model_in_pieces(case.ids, dequantised(model), sizes, case.pieces)
 
 
 def _assert_exact(

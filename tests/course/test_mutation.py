@@ -1,5 +1,6 @@
 """Mutation testing: the tests have to notice automatic changes of the reference."""
 
+import ast
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,22 +10,31 @@ import pytest
 from click.testing import CliRunner
 
 from tiny_llm_course.commands.test_grader import command
+from tiny_llm_course.composed_mistakes.text import whole_text_of
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal
 from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.scenarios.architecture import (
+    Architecture,
+    mlx_model,
+    model_weights,
+)
+from tiny_llm_course.grading.scenarios.caching import CACHE
 from tiny_llm_course.mutation import outcomes
 from tiny_llm_course.mutation import proof as python_proof
 from tiny_llm_course.mutation.proof import MutantScore, score, work_off
-from tiny_llm_course.mutation.python import mutants_of
+from tiny_llm_course.mutation.python import called, mutants_of
 from tiny_llm_course.mutation.unproven import Group, groups
 from tiny_llm_course.mutation.worker import try_all
 from tiny_llm_course.oracle.cached import basics
+from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.syllabus import Address, Day, select_days, tasks
 
 Test = Callable[[Grader], None]
 SILU = "basics.silu"
+MODEL = "qwen2_week2.Qwen2ModelWeek2"
 HEADS = "attention.SimpleMultiHeadAttention"
 IN_FLOAT32 = f"{SILU}: return x * mx.sigmoid(x) => return in_float32(x * mx.sigmoid(x))"
 WIDENED = f"{SILU}:  => x = x.astype(mx.float32)"
@@ -89,6 +99,42 @@ def test_what_is_left_out_is_not_changed() -> None:
     assert not any("mx.unflatten" in name for name in part)
 
 
+def test_a_statement_that_is_left_out_is_not_changed() -> None:
+    line = "x = self.embedding(inputs)"
+    whole = {one.name for one in mutants_of(MODEL)}
+    part = {one.name for one in mutants_of(MODEL, frozenset({line}))}
+
+    assert any(name.startswith(f"{line} =>") for name in whole)
+    assert not any(name.startswith(f"{line} =>") for name in part)
+
+
+def test_a_helper_is_changed_for_all_that_use_it() -> None:
+    """The model has its product from the head alone, and that has no bias."""
+    dropped = "return linear(x, weight, bias) => return linear(x, weight)"
+    mutant = next(one for one in mutants_of(MODEL) if one.name == dropped)
+
+    right, wrong = logits(load_solution("ref")), logits(mutant.as_solution())
+
+    assert not mx.allclose(right, wrong).item()
+
+
+def logits(solution: Solution) -> mx.array:
+    sizes = Architecture()
+    model = solution.get(MODEL)(mlx_model(sizes, model_weights(sizes, mx.float32)))
+    caches = [solution.get(CACHE)() for _ in range(sizes.num_hidden_layers)]
+    return model(mx.array([[3, 1, 4]]), 0, caches)
+
+
+def test_another_public_name_may_be_changed_besides() -> None:
+    alone = {one.name for one in mutants_of(MODEL)}
+    with_block = {
+        one.name for one in mutants_of(MODEL, besides=frozenset({"Qwen2MLP"}))
+    }
+
+    assert alone < with_block
+    assert any("gate" in name for name in with_block - alone)
+
+
 def test_no_two_mutants_have_one_name() -> None:
     keys = [one.key for one in mutants_of("sampler.make_sampler")]
 
@@ -103,7 +149,22 @@ def test_what_is_listed_has_a_reason(group: Group) -> None:
     assert group.day in days
     assert group.symbol in {symbol for task in tasks() for symbol in task.symbols}
     assert group.reason.endswith(".")
-    assert group.mutants or group.definitions
+    assert group.mutants or group.unchanged or group.besides
+
+
+@pytest.mark.parametrize(
+    "group",
+    [one for one in groups() if one.unchanged or one.besides],
+    ids=lambda one: f"{one.day} {one.symbol}",
+)
+def test_what_is_left_alone_or_changed_besides_exists(group: Group) -> None:
+    """The name or the first line of a statement: an old one would say nothing."""
+    text = whole_text_of(group.symbol)
+
+    assert text is not None
+    inside = ast.walk(text.tree)
+    known = {called(one) for one in inside if isinstance(one, ast.stmt)}
+    assert {*group.unchanged, *group.besides} <= known
 
 
 @pytest.mark.parametrize(("survived", "exit_code"), [((), 0), ((IN_FLOAT32,), 1)])

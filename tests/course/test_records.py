@@ -30,7 +30,7 @@ ALL_RECORDS = list(chain.from_iterable(map(records, ALL_FILES)))
 @pytest.mark.parametrize("one", ALL_RECORDS, ids=lambda one: one.name)
 def test_record_fits_the_reference_and_makes_a_program(one: Record) -> None:
     """It is told here, and not by whoever makes the mistake."""
-    if one.symbol in kernels.SYMBOLS:
+    if one.symbol in cpp_text.SYMBOLS:
         text = cpp_text.text_of(one.kernel.kernel.headers)
         assert replaced(one.name, text, one.changes) != text
     else:
@@ -95,7 +95,7 @@ def test_kernel_is_compiled_with_the_record_and_run(
     monkeypatch.setattr(cpp_text, "WRITTEN", tmp_path)
     changes = {"without_up": [" * up[i]", ""], "up_twice": ["* up[i]", "* 2 * up[i]"]}
     wrong = {
-        name: kernels.wrong_kernel(name, "kernels.swiglu", replacements(written))
+        name: cpp_text.wrong_kernel(name, "kernels.swiglu", replacements(written))
         for name, written in changes.items()
     }
     library = cpp_text.library("two_gates", wrong.values())
@@ -112,7 +112,7 @@ def test_kernel_is_not_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cpp_text, "WRITTEN", tmp_path)
-    one = kernels.wrong_kernel("up", "kernels.swiglu", replacements([" * up[i]", ""]))
+    one = cpp_text.wrong_kernel("up", "kernels.swiglu", replacements([" * up[i]", ""]))
     first = cpp_text.library("a_gate", [one])
     monkeypatch.setattr(cpp_text.Program, "compiled", pytest.fail)
 
@@ -124,7 +124,7 @@ def test_wrong_kernel_may_read_beyond_its_arrays() -> None:
     q = mx.full((1, 8), 2**32 - 1, mx.uint32)
     w = QuantizedWeights(mx.ones((1, 1)), mx.zeros((1, 1)), 64, 4, q)
     name, changes = "next", replacements(["w.q(o, i)", "w.q(o + 1, i)"])
-    one = kernels.wrong_kernel(name, "kernels.matvec_naive", changes)
+    one = cpp_text.wrong_kernel(name, "kernels.matvec_naive", changes)
 
     y = kernels.made(one, cpp_text.library("next_row", [one]))(mx.ones(64), w)
 

@@ -196,6 +196,8 @@ class _Model:
         self, inputs: Array, offset: int, cache: Sequence[TinyKvCache]
     ) -> Array:
         x = dequantize_linear(self.table)[inputs]
+        if isinstance(self.table, nn.QuantizedEmbedding):
+            x = x.astype(mx.float32)
         for layer, own in zip(self.layers, cache, strict=True):
             attention, normed = layer.self_attn, self.normed(x, layer.input_layernorm)
             query, key, value = self.heads(attention, normed)

@@ -72,8 +72,18 @@ class Text:
 
 def text_of(symbol: str) -> Text | None:
     """Return the reference's text of a public name, or None if it has none."""
+    return _text_of(symbol, public_names())
+
+
+def whole_text_of(symbol: str) -> Text | None:
+    """Return the same with all that it uses of its file, other public names, too."""
+    return _text_of(symbol, frozenset())
+
+
+def _text_of(symbol: str, apart: frozenset[str]) -> Text | None:
+    """Return the reference's text of a public name without some of what it uses."""
     file, name = symbol.split(".")
-    return _text(f"{REFERENCE.name}.{file}", REFERENCE / f"{file}.py", name)
+    return _text(f"{REFERENCE.name}.{file}", REFERENCE / f"{file}.py", name, apart)
 
 
 def text_of_variant(variant: Specimen) -> Text | None:
@@ -82,12 +92,12 @@ def text_of_variant(variant: Specimen) -> Text | None:
         return _text_of_record(variant.implementation)
     module = variant.implementation.__module__
     path = Path(importlib.import_module(module).__file__ or "")
-    return _text(module, path, variant.name)
+    return _text(module, path, variant.name, public_names())
 
 
 @functools.cache
-def _text(module: str, path: Path, name: str) -> Text | None:
-    """Return the text of a name.
+def _text(module: str, path: Path, name: str, apart: frozenset[str]) -> Text | None:
+    """Return the text of a name, with the helpers that do not stand apart.
 
     It is one for all: what is changed in it has to be put back.
     """
@@ -97,7 +107,7 @@ def _text(module: str, path: Path, name: str) -> Text | None:
     if path.parent != REFERENCE and _is_risky(own[name]):
         return None
     # In the order of the file: a class stands below those that it inherits from.
-    found = with_helpers(own, name, public_names())
+    found = with_helpers(own, name, apart)
     body: list[ast.stmt] = [own[one] for one in found]
     return Text(module, name, ast.Module(body, type_ignores=[]))
 

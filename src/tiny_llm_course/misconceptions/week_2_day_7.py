@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import mlx.core as mx
+from mlx import nn
 
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref import kernels
@@ -75,7 +76,9 @@ class _Model:
         return self.scored(x, normed)
 
     def embedded(self, inputs: Array) -> Array:
-        return dequantize_linear(self.table)[inputs]
+        x = dequantize_linear(self.table)[inputs]
+        is_quantised = isinstance(self.table, nn.QuantizedEmbedding)
+        return x.astype(mx.float32) if is_quantised else x
 
     def normed(self, x: Array, norm: Any) -> Array:  # noqa: ANN401
         return kernels.rms_norm(x, norm.weight, self.eps())
@@ -308,8 +311,9 @@ class biases_forgotten(_Model):
 @specimen(4, symbol=MODEL)
 class whole_model_in_half_precision(_Model):
     def embedded(self, inputs: Array) -> Array:
-        self.dtype = dequantize_linear(self.table).dtype
-        return super().embedded(inputs).astype(mx.bfloat16)
+        x = super().embedded(inputs)
+        self.dtype = x.dtype
+        return x.astype(mx.bfloat16)
 
     def scored(self, x: Array, normed: Array) -> Array:
         return super().scored(x, normed).astype(self.dtype)

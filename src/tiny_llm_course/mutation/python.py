@@ -12,9 +12,14 @@ from typing import TypeVar
 from tiny_llm_course.composed_mistakes.change import Place
 from tiny_llm_course.composed_mistakes.changes import changes_at
 from tiny_llm_course.composed_mistakes.tables import OTHER_COMPARISONS
-from tiny_llm_course.composed_mistakes.text import Slot, Text, text_of
+from tiny_llm_course.composed_mistakes.text import (
+    Definition,
+    Slot,
+    Text,
+    text_of,
+    whole_text_of,
+)
 from tiny_llm_course.specimens import Overlay
-from tiny_llm_course.syllabus import tasks
 
 T = TypeVar("T")
 
@@ -66,26 +71,35 @@ class Mutant:
 
     def as_solution(self) -> Overlay:
         """Return the reference with this name replaced. What it raises is its own."""
-        text = text_of(self.symbol)
+        text = whole_text_of(self.symbol)
         assert text is not None
         return Overlay(self.symbol, text.run(self.code))
 
 
-def mutants_of(symbol: str, left_out: frozenset[str] = frozenset()) -> list[Mutant]:
+def mutants_of(
+    symbol: str,
+    left_out: frozenset[str] = frozenset(),
+    besides: frozenset[str] = frozenset(),
+) -> list[Mutant]:
     """Return all mutants of a public name: no two of them are the same text.
+
+    A helper is changed for all that the name uses of its file, as in a learner's file.
 
     Args:
         symbol: The public name.
-        left_out: Functions and classes of its file that are not changed.
+        left_out: What is not changed: functions and classes by their names, other
+            statements by their first lines.
+        besides: What else of its file is changed: functions and classes that it uses.
     """
-    text = text_of(symbol)
-    if text is None:
+    own, text = text_of(symbol), whole_text_of(symbol)
+    if own is None or text is None:
         return []
+    others = _names_in(text) - _names_in(own) - besides
     before = ast.unparse(text.tree)
     seen, counts = {before}, Counter[str]()
     found: list[Mutant] = []
-    parameters, known = frozenset(text.parameters), frozenset(text.names)
-    for slot in list(_places(text.tree, left_out | _public_beside(symbol))):
+    parameters, known = frozenset(own.parameters), frozenset(own.names)
+    for slot in list(_places(text.tree, left_out | others)):
         alternatives = changes_at(Place(slot, parameters, known))
         changed = (one.node for one in alternatives if one.kind not in MADE_BY_PEOPLE)
         for node in itertools.chain(changed, _others(slot.node)):
@@ -115,15 +129,12 @@ def _with(text: Text, slot: Slot, node: ast.AST) -> tuple[str, CodeType | None]:
 def helpers_of(symbol: str) -> frozenset[str]:
     """Return what else of its file a public name uses, but for other public names."""
     text = text_of(symbol)
-    own = text.tree.body[1:] if text else []
-    return frozenset(getattr(one, "name", "") for one in own) - _public_beside(symbol)
+    return frozenset(_names_in(text) - {text.name} if text else ())
 
 
-def _public_beside(symbol: str) -> set[str]:
-    """Return the other public names of a file: they are changed by themselves."""
-    public = {one for task in tasks() for one in task.symbols if one != symbol}
-    file = symbol.partition(".")[0]
-    return {one.partition(".")[2] for one in public if one.startswith(f"{file}.")}
+def _names_in(text: Text) -> set[str]:
+    """Return the functions and classes of a text."""
+    return {one.name for one in text.tree.body if isinstance(one, Definition)}
 
 
 def _difference(before: str, after: str) -> str:
@@ -164,10 +175,17 @@ def _places(parent: ast.AST, left_out: set[str] | frozenset[str]) -> Iterator[Sl
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(node, ast.AST) or _refuses(node):
                 continue
-            if getattr(node, "name", "") in left_out:
+            if isinstance(node, ast.stmt) and called(node) in left_out:
                 continue
             yield Slot(parent, field, index if isinstance(value, list) else None)
             yield from _places(node, left_out)
+
+
+def called(node: ast.stmt) -> str:
+    """Return what a list calls a statement: its name, or else its first line."""
+    if isinstance(node, Definition):
+        return node.name
+    return ast.unparse(node).partition("\n")[0]
 
 
 def _refuses(node: ast.AST) -> bool:

@@ -18,14 +18,17 @@ class Group:
         symbol: The public name.
         reason: Why they keep every promise.
         mutants: Their names.
-        definitions: Functions and classes that are not changed at all on that day.
+        unchanged: What is not changed at all on that day: functions and classes by
+            their names, other statements by their first lines.
+        besides: What else of its file is changed on that day.
     """
 
     day: str
     symbol: str
     reason: str
     mutants: tuple[str, ...] = ()
-    definitions: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
 
     @property
     def keys(self) -> set[str]:
@@ -42,7 +45,7 @@ def groups() -> tuple[Group, ...]:
 
 def _group(entry: dict[str, Any]) -> Group:
     """Read one entry."""
-    for name in ("mutants", "definitions"):
+    for name in ("mutants", "unchanged", "besides"):
         entry[name] = tuple(entry.get(name, ()))
     return Group(**entry)
 
@@ -53,6 +56,15 @@ def equivalent(day: str) -> set[str]:
 
 
 def left_out(day: str, symbol: str) -> frozenset[str]:
-    """Return the functions and classes that are not changed under a name on a day."""
-    found = (one for one in groups() if (one.day, one.symbol) == (day, symbol))
-    return frozenset(name for one in found for name in one.definitions)
+    """Return what is not changed under a name on a day."""
+    return frozenset(name for one in _of(day, symbol) for name in one.unchanged)
+
+
+def besides(day: str, symbol: str) -> frozenset[str]:
+    """Return what else of its file is changed under a name on a day."""
+    return frozenset(name for one in _of(day, symbol) for name in one.besides)
+
+
+def _of(day: str, symbol: str) -> list[Group]:
+    """Return what is listed of a name on a day."""
+    return [one for one in groups() if (one.day, one.symbol) == (day, symbol)]

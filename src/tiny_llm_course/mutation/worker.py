@@ -29,7 +29,7 @@ from tiny_llm_course.mutation.outcomes import (
     read,
 )
 from tiny_llm_course.mutation.python import Mutant, helpers_of, mutants_of
-from tiny_llm_course.mutation.unproven import left_out
+from tiny_llm_course.mutation.unproven import besides, left_out
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import file_of, task_at
@@ -42,8 +42,8 @@ MEMORY_BYTES = 6 * 2**30
 MOST_VERDICTS = 4000
 """That are kept, with the arrays that they are about."""
 
-ONE_IN = 10
-"""Of the mutants that are rejected, so many are named."""
+NUM_NAMED = 40
+"""So many mutants of a day are named if they are rejected: each takes seconds."""
 
 
 class TooLongError(BaseException):
@@ -91,9 +91,13 @@ def try_all(mutants: Iterable[Mutant], trials: Sequence[Trial], path: Path) -> N
         path: The file.
     """
     known = {one.key for one in read(path)}
+    mutants = list(mutants)
+    keys = sorted((one.key for one in mutants), key=_place_in_line)
+    sample = frozenset(keys[:NUM_NAMED])
     for mutant in mutants:
         if mutant.key not in known:
-            _try(mutant, _own(mutant, trials), path)
+            own = _own(mutant, trials)
+            _try(mutant, own, path, is_sampled=mutant.key in sample)
     reference = load_solution("ref")
     broken = (one.test for one in trials if one.run(reference))
     append(path, Tried(ALL_DONE, test=next(broken, "")))
@@ -116,7 +120,8 @@ def _mutants(trials: Sequence[Trial]) -> Iterator[Mutant]:
     for symbol in reversed(dict.fromkeys(symbols)):
         file = file_of(symbol)
         before = done.get(file, frozenset())
-        yield from mutants_of(symbol, left_out(day, symbol) | before)
+        unchanged = left_out(day, symbol) | before
+        yield from mutants_of(symbol, unchanged, besides(day, symbol))
         done[file] = before | helpers_of(symbol)
 
 
@@ -129,7 +134,14 @@ def _own(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:
     ]
 
 
-def _try(mutant: Mutant, trials: Sequence[Trial], path: Path) -> None:
+def _place_in_line(key: str) -> int:
+    """Return where a mutant stands in a line that is mixed, and never again."""
+    return zlib.crc32(key.encode())
+
+
+def _try(
+    mutant: Mutant, trials: Sequence[Trial], path: Path, *, is_sampled: bool
+) -> None:
     """Write down whether any test rejects a mutant and, of some, how it is named."""
     tried = Tried(mutant.key, RUNNING)
     append(path, tried)
@@ -138,7 +150,6 @@ def _try(mutant: Mutant, trials: Sequence[Trial], path: Path) -> None:
         append(path, replace(tried, status=SURVIVED))
         return
     tried = replace(tried, status=REJECTED, test=rejection.trial.test)
-    is_sampled = zlib.crc32(mutant.key.encode()) % ONE_IN == 0
     append(path, replace(tried, named="nothing" if is_sampled else ""))
     if is_sampled:
         task = rejection.trial.task

@@ -74,6 +74,46 @@ class WrongKernel:
         return f"{self.function}_{self.name}"
 
 
+_NAIVE = Kernel("matvec_typed.h", ("numbers.h", "quantized_matrix.h", "matvec.h"))
+_VECTOR = Kernel("matvec.h", ("quantized_matrix.h", "matvec.h"))
+_ROUNDED = ("quantized_matrix.h", "int8.h", "matvec_int8.h")
+_MATRIX = Kernel("matmul.h", ("quantized_matrix.h", "matmul.h"))
+_PANELS = (
+    *("quantized_matrix.h", "int8.h", "panel.h"),
+    *("matmul_packing.h", "matmul_tiles.h", "matmul_tiles_narrow.h", "matmul_int8.h"),
+)
+_ATTENTION = Kernel("attention.h", ("heads.h", "attention.h"))
+KERNELS = {
+    "matvec_naive": _NAIVE,
+    "matvec_blocked": _VECTOR,
+    "matvec_simd": _VECTOR,
+    "matvec_int8": Kernel("matvec_int8.h", _ROUNDED),
+    "matvec_threaded": Kernel("matvec_threaded.h", _ROUNDED),
+    "matmul_naive": _MATRIX,
+    "matmul_blocked": _MATRIX,
+    "pack_panel": Kernel("pack_panel.h", _PANELS),
+    "matmul_int8": Kernel("matmul.h", _PANELS),
+    "matmul_threaded": Kernel("matmul.h", _PANELS),
+    "attention_online": _ATTENTION,
+    "attention_tiled": _ATTENTION,
+    "attention_split": _ATTENTION,
+    "rms_norm": Kernel("rms_norm.h", ("fused.h",)),
+    "add_rms_norm": Kernel("add_rms_norm.h", ("fused.h",)),
+    "rope": Kernel("rope.h", ("fused.h",)),
+    "swiglu": Kernel("swiglu.h", ("fused.h",)),
+}
+SYMBOLS = frozenset(f"kernels.{name}" for name in KERNELS)
+"""What a record may be about, and is changed in C++."""
+
+
+def wrong_kernel(
+    name: str, symbol: str, changes: tuple[Replacement, ...]
+) -> WrongKernel:
+    """Return the kernel that a record is about, with the record applied."""
+    function = symbol.rpartition(".")[2]
+    return WrongKernel(name, function, KERNELS[function], changes)
+
+
 def library(files: str, wrong: Iterable[WrongKernel]) -> Path:
     """Compile the wrong kernels of a day, unless that has been done.
 

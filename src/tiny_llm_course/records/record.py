@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tiny_llm_course.extension.programs import COMPILER
-from tiny_llm_course.records import cpp_text, kernels, python_text
+from tiny_llm_course.records import cpp_text
 from tiny_llm_course.records.replacing import Replacement, replacements
 from tiny_llm_course.syllabus import Day
 
@@ -46,21 +46,25 @@ class Record:
     @functools.cached_property
     def made(self) -> Any:  # noqa: ANN401 - a function or a class
         """The function or class, made when it is first asked for."""
-        if self.symbol in kernels.SYMBOLS:
+        from tiny_llm_course.records import kernels, python_text  # bring MLX
+
+        if self.symbol in cpp_text.SYMBOLS:
             return kernels.made(self.kernel, compiled(self.files))
         return python_text.made(self.name, self.symbol, self.changes)
 
     @property
     def text(self) -> ast.Module | None:
         """What it makes of the reference's text in Python; None for a kernel."""
-        if self.symbol in kernels.SYMBOLS:
+        from tiny_llm_course.records import python_text  # brings MLX
+
+        if self.symbol in cpp_text.SYMBOLS:
             return None
         return python_text.changed(self.name, self.symbol, self.changes)
 
     @property
-    def kernel(self) -> kernels.WrongKernel:
+    def kernel(self) -> cpp_text.WrongKernel:
         """What it makes of a kernel in C++."""
-        return kernels.wrong_kernel(self.name, self.symbol, self.changes)
+        return cpp_text.wrong_kernel(self.name, self.symbol, self.changes)
 
 
 @functools.cache
@@ -87,7 +91,7 @@ def compile_ahead(days: Iterable[Day]) -> None:
 @functools.cache
 def compiled(files: str) -> Path | None:
     """Compile the wrong kernels of a day, unless it has none or that has been done."""
-    own = [one.kernel for one in records(files) if one.symbol in kernels.SYMBOLS]
+    own = [one.kernel for one in records(files) if one.symbol in cpp_text.SYMBOLS]
     return cpp_text.library(files, own) if own else None
 
 
