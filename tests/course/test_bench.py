@@ -173,7 +173,7 @@ def test_a_worker_writes_some_tokens_after_each_other() -> None:
     """One cache serves all of them, and only the first may have to grow it."""
     engine = FakeEngine()
 
-    steps_s = worker.measure(engine, "generate", 8, for_s=0.01)
+    steps_s = worker.measure(engine, "generate", 8, for_s=0.2)
 
     assert len(steps_s) > len(engine.asked)
 
