@@ -1,5 +1,6 @@
 """The interactive figure of day 1 of week 2 counts what caches and loops really do."""
 
+import operator
 from collections.abc import Callable
 from itertools import pairwise
 from types import SimpleNamespace
@@ -39,7 +40,7 @@ class Joined:
 
 
 CACHES: dict[str, tuple[Callable[[], Any], str]] = {
-    "doubling": (TinyKvFullCache, "_keys"),
+    "doubling": (TinyKvFullCache, "buffers._keys"),
     "steps": (KVCache, "keys"),
     "joined": (Joined, "keys"),
 }
@@ -54,7 +55,7 @@ def lengths_of_the_buffer(way: str, prompt: int, steps: int) -> list[int]:
     for length in [prompt] + [1] * (steps - 1):
         piece = mx.zeros((1, 1, length, 1))
         cache.update_and_fetch(piece, piece)
-        found.append(vars(cache)[name].shape[2])
+        found.append(operator.attrgetter(name)(cache).shape[2])
     return found
 
 
