@@ -16,7 +16,7 @@ from tiny_llm_lab.bench.results import cost_of
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 CHAPTER = "week-2-day-2-measuring"
-NAME = "roofline"
+NAME = "roofline-of-a-model"
 
 CHAPTER_MACHINE = Machine(44e9, 208e9, 44e9)
 H100 = (3.35e12, 990e12)

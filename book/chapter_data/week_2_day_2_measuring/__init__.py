@@ -38,4 +38,4 @@ def tables() -> dict[str, list[list[str]]]:
 
 def data() -> dict[str, Any]:
     """Return what the interactive figure starts from."""
-    return {"roofline": choices()}
+    return {"roofline-of-a-model": choices()}

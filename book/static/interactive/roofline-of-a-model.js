@@ -25,7 +25,7 @@ function costOfStep(config, { bits, size }, group, { seen, fresh, texts }) {
   return { flops, weights, cache: texts * layers * 2 * seen * kvSize * size };
 }
 
-Figure.define("roofline", ({ text, data, ui }) => {
+Figure.define("roofline-of-a-model", ({ text, data, ui }) => {
   const { svg, grouped } = Figure;
   const OWN = "own";
   const [WEIGHTS, ARITHMETIC, CACHE] = ["series-1", "series-2", "series-3"];
