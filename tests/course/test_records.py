@@ -1,5 +1,6 @@
 """A known mistake is text that stands in the reference, and text instead of it."""
 
+import subprocess
 from itertools import chain
 from pathlib import Path
 
@@ -117,6 +118,22 @@ def test_kernel_is_not_compiled_again(
     monkeypatch.setattr(cpp_text.Program, "compiled", pytest.fail)
 
     assert cpp_text.library("a_gate", [one]) == first
+
+
+def test_a_kernel_that_does_not_compile_is_no_name_and_no_crash(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise subprocess.CalledProcessError(1, "c++")
+
+    monkeypatch.setattr(cpp_text, "library", broken)
+    one = next(one for one in records("week_2_day_7") if one.symbol == "kernels.swiglu")
+
+    library = record.compiled.__wrapped__(one.files)
+
+    assert library is None
+    with pytest.raises(NotImplementedError):
+        kernels.made(one.kernel, library)(mx.ones(1), mx.ones(1))
 
 
 def test_wrong_kernel_may_read_beyond_its_arrays() -> None:

@@ -126,6 +126,19 @@ def test_results_that_could_not_all_be_written_are_no_verdict() -> None:
         session.grade(DAY_4, "ref", launch=launch)
 
 
+def test_a_verdict_does_not_need_wrong_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they cannot be compiled or written, nothing is named by them."""
+
+    def no_space(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(session, "compile_ahead", no_space)
+
+    results = session.grade(DAY_4, "ref", ["-k", "silu"])
+
+    assert {one.status for one in results.tests.values()} == {"passed"}
+
+
 def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> None:
     folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
     for file, old, new in [

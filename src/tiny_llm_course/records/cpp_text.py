@@ -6,6 +6,7 @@ compiled at once, and each is really run.
 """
 
 import functools
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -125,7 +126,9 @@ def library(files: str, wrong: Iterable[WrongKernel]) -> Path:
     source = WRITTEN / f"{files}.cpp"
     if not source.exists() or source.read_text(encoding="utf-8") != text:
         WRITTEN.mkdir(parents=True, exist_ok=True)
-        source.write_text(text, encoding="utf-8")
+        new = source.with_suffix(f".{os.getpid()}")
+        new.write_text(text, encoding="utf-8")
+        new.replace(source)  # at once, for those that read it at the same time
     program = Program(source, (*_folders(), ENTRIES), "records", OPTIONS)
     path = program.path()  # behind a fence nothing may be written, not even a lock
     return path if path.exists() else program.compiled()

@@ -4,7 +4,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import mlx.core as mx
 import numpy as np
@@ -24,11 +24,18 @@ def made(own: WrongKernel, library: Path | None) -> Any:  # noqa: ANN401 - a fun
 
     Args:
         own: The kernel.
-        library: Where it is compiled, together with all of its day.
+        library: Where it is compiled, together with all of its day. None if it is not.
     """
+    if library is None:
+        return _not_compiled
     run = getattr(_loaded(str(library)), own.entry)
     run.restype = None
     return functools.partial(CALLS[own.kernel.entry], functools.partial(_run, run))
+
+
+def _not_compiled(*_: object, **__: object) -> NoReturn:
+    """Stand in for a wrong kernel, and fail as no learner's does."""
+    raise NotImplementedError("this wrong kernel is not compiled")
 
 
 @functools.cache

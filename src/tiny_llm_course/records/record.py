@@ -11,6 +11,7 @@ once, or as often as the number in front says.
 
 import ast
 import functools
+import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -82,14 +83,27 @@ def records(files: str) -> tuple[Record, ...]:
 
 
 def compile_ahead(days: Iterable[Day]) -> None:
-    """Compile the wrong kernels of some days, so that no verdict waits for it."""
+    """Compile the wrong kernels of some days, so that no test waits for it.
+
+    Raises:
+        subprocess.CalledProcessError: The compiler finds an error.
+        OSError: Nothing can be written.
+    """
     if COMPILER:
         for files in {task.files for day in days for task in day.tasks}:
-            compiled(files)
+            _library(files)
 
 
 @functools.cache
 def compiled(files: str) -> Path | None:
+    """Return the compiled wrong kernels of a day, if it has any and they compile."""
+    try:
+        return _library(files)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _library(files: str) -> Path | None:
     """Compile the wrong kernels of a day, unless it has none or that has been done."""
     own = [one.kernel for one in records(files) if one.symbol in cpp_text.SYMBOLS]
     return cpp_text.library(files, own) if own else None
