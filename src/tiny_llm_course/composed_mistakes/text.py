@@ -92,7 +92,19 @@ def text_of_variant(variant: Specimen) -> Text | None:
         return _text_of_record(variant.implementation)
     module = variant.implementation.__module__
     path = Path(importlib.import_module(module).__file__ or "")
-    return _text(module, path, variant.name, public_names())
+    text = text_in(path, module, variant.name)
+    return None if text is None or _is_risky(text) else text
+
+
+def text_in(path: Path, module: str, name: str) -> Text | None:
+    """Return the text of a public name in any file, without other public names.
+
+    Args:
+        path: The file.
+        module: What it has been imported as.
+        name: The function or class.
+    """
+    return _text(module, path, name, public_names())
 
 
 @functools.cache
@@ -103,8 +115,6 @@ def _text(module: str, path: Path, name: str, apart: frozenset[str]) -> Text | N
     """
     own = _definitions(path)
     if name not in own:
-        return None
-    if path.parent != REFERENCE and _is_risky(own[name]):
         return None
     # In the order of the file: a class stands below those that it inherits from.
     found = with_helpers(own, name, apart)
@@ -129,9 +139,10 @@ def _definitions(path: Path) -> dict[str, Definition]:
     return found
 
 
-def _is_risky(definition: Definition) -> bool:
+def _is_risky(text: Text) -> bool:
     """Tell whether a change anywhere may never end, or write where nothing is."""
-    nodes = list(ast.walk(definition))
+    own = next(one for one in text.tree.body if _name(one) == text.name)
+    nodes = list(ast.walk(own))
     return any(isinstance(one, ast.While) for one in nodes) or any(
         isinstance(one, ast.Attribute) and one.attr == "slice_update" for one in nodes
     )
@@ -228,6 +239,22 @@ def adding_twice(function: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN4
     return function(*args) if args[-1] is None else function(*args) + args[-1]
 
 
+def unflatten_or_raise(unflatten: Callable[..., mx.array]) -> Callable[..., mx.array]:
+    """Return MLX's function, made to raise where it would end the process."""
+
+    def careful(
+        a: mx.array,
+        axis: int,
+        shape: Sequence[int],
+        **kwargs: Any,  # noqa: ANN401
+    ) -> mx.array:
+        if 0 in shape:
+            raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
+        return unflatten(a, axis, shape, **kwargs)
+
+    return careful
+
+
 class CarefulMlx:
     """The module `mlx.core`, which raises where it would end the process."""
 
@@ -304,6 +331,8 @@ def slots(parent: ast.AST) -> Iterator[Slot]:
             continue
         if isinstance(parent, ast.UnaryOp) and isinstance(value, ast.Constant):
             continue  # a negative axis or number is one thing
+        if isinstance(parent, ast.Slice) and field == "step":
+            continue  # a step of 0 ends the process
         for index, node in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(node, ast.If) and _refuses(node):
                 yield from _limits(node)

@@ -46,7 +46,7 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     those that pass included. Of several that do, the first is named: they are different
     ways to say the same.
     """
-    symbol, outcomes = _first_wrong(outcomes, task)
+    symbol, outcomes = first_wrong(outcomes, task)
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     verdicts = [one.verdict for one in failed if one.verdict]
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
@@ -66,7 +66,7 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     return _best(_until(stop_s + BESIDE_S, _beside(records, outcomes)), shown, outcomes)
 
 
-def _first_wrong(
+def first_wrong(
     outcomes: Sequence[Outcome], task: Address
 ) -> tuple[str, Sequence[Outcome]]:
     """Return the first public name that is wrong, and the tests that ask for it.

@@ -34,6 +34,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     does_the_same,
     explain,
 )
+from tiny_llm_course.grading.diagnosis.repairing import repaired
 from tiny_llm_course.grading.engine import fence, options
 from tiny_llm_course.grading.engine.proof import append_score, score
 from tiny_llm_course.grading.engine.trace import Trace
@@ -70,6 +71,9 @@ INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
 """By task: the first failing call whose parameters differ from ours, and how."""
 UNDERWAY = pytest.StashKey[Underway]()
 """The call that is running, or was run last."""
+
+SOLUTION = pytest.StashKey[Solution]()
+"""The solution under test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -112,6 +116,7 @@ def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
         pytest.exit(str(error), returncode=2)
     if found.folder == REFERENCE:
         _check_shapes(found.package)
+    request.config.stash[SOLUTION] = found
     yield found
     if path := request.config.getoption("--results"):
         for one in found.failed_imports:
@@ -331,10 +336,17 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
 
 
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Compose a mistake for each failed task that no known mistake explains."""
+    """Find the change that explains each failed task that no known mistake explains.
+
+    Of the solution's own text, if that makes it right, or else of the reference.
+    """
     for task, outcomes in config.stash[OUTCOMES].items():
-        is_named = any(one.names for one in _explained(config, task))
-        if not is_named and (one := compose(outcomes, task)):
+        if any(one.names for one in _explained(config, task)):
+            continue
+        if repair := repaired(outcomes, task, config.stash[SOLUTION]):
+            test = next(one.trial.test for one in outcomes if one.verdict)
+            yield results.Explanation(str(task), [repair.name], [repair.says], test)
+        elif one := compose(outcomes, task):
             test = _first_explained(outcomes, [one])
             yield results.Explanation(str(task), [one.name], [one.says], test)
 

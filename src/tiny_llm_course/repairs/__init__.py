@@ -1,0 +1,1 @@
+"""Small changes to a learner's own text, of which one may make it right."""

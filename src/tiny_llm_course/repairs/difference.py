@@ -1,0 +1,164 @@
+"""What differs between the text at a place and what makes it right, as a sentence."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from tiny_llm_course.catalogue import say
+
+MOST = 60
+"""A longer piece of code is cut."""
+
+COMBINED: dict[type[ast.operator], str] = {
+    ast.Add: "not_added",
+    ast.Sub: "not_subtracted",
+    ast.Mult: "not_multiplied",
+    ast.MatMult: "not_multiplied",
+    ast.Div: "not_divided",
+}
+
+
+def told(got: ast.AST, expected: ast.AST) -> tuple[int, str]:
+    """Return the line of what is wrong with a piece of code, and a sentence on it.
+
+    Args:
+        got: What stands there.
+        expected: What makes it right. The smallest part that differs is named.
+    """
+    got, expected = _smallest(got, expected)
+    if statement := _misplaced(got, expected):
+        where = "early" if _comes_first(statement, got, expected) else "late"
+        return statement.lineno, say(f"repairs.{where}", got=_code(statement))
+    return getattr(got, "lineno", 0), _sentence(got, expected)
+
+
+def _sentence(got: ast.AST, expected: ast.AST) -> str:
+    """Say what differs between the smallest parts that differ."""
+    if isinstance(expected, ast.Pass):
+        return say("repairs.surplus_line", got=_code(got))
+    if _holds(expected, got):
+        return _missing(got, expected)
+    if _holds(got, expected):
+        return say("repairs.surplus", got=_code(got), expected=_code(expected))
+    if exchanged := _exchanged(got, expected):
+        a, b = exchanged
+        return say("repairs.exchanged", a=_code(a), b=_code(b))
+    return say("repairs.other", got=_code(got), expected=_code(expected))
+
+
+def _misplaced(got: ast.AST, expected: ast.AST) -> ast.stmt | None:
+    """Return the statement that stands elsewhere in what makes the code right."""
+    own, other = _statements(got), _statements(expected)
+    if sorted(map(ast.unparse, own)) != sorted(map(ast.unparse, other)):
+        return None
+    moved = [one for one in own if _without(own, one) == _without(other, one)]
+    return moved[0] if moved and _shown(own) != _shown(other) else None
+
+
+def _comes_first(statement: ast.stmt, got: ast.AST, expected: ast.AST) -> bool:
+    """Tell whether a statement stands too early."""
+    shown = ast.unparse(statement)
+    own, other = (_shown(_statements(one)) for one in (got, expected))
+    return own.index(shown) < other.index(shown)
+
+
+def _statements(node: ast.AST) -> list[ast.stmt]:
+    """Return all simple statements of a compound one, in order."""
+    if not isinstance(node, ast.FunctionDef | ast.For | ast.While | ast.If):
+        return []
+    return [one for one in _in_order(node) if not hasattr(one, "body")]
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements below a node in the order of their lines."""
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.stmt):
+            yield one
+            yield from _in_order(one)
+
+
+def _without(statements: Sequence[ast.stmt], left_out: ast.stmt) -> list[str]:
+    """Return statements as text, without one of them."""
+    shown = _shown(statements)
+    shown.remove(ast.unparse(left_out))
+    return shown
+
+
+def _shown(statements: Sequence[ast.stmt]) -> list[str]:
+    """Return statements as text."""
+    return [ast.unparse(one) for one in statements]
+
+
+def _smallest(got: ast.AST, expected: ast.AST) -> tuple[ast.AST, ast.AST]:
+    """Return the smallest parts that hold all of a difference."""
+    if type(got) is not type(expected) or isinstance(got, ast.Constant | ast.keyword):
+        return got, expected
+    differing = [
+        pair
+        for name in got._fields
+        if not _alike(*(pair := (getattr(got, name), getattr(expected, name))))
+    ]
+    if len(differing) != 1:
+        return got, expected
+    a, b = differing[0]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = [pair for pair in zip(a, b, strict=True) if not _alike(*pair)]
+        a, b = pairs[0] if len(pairs) == 1 else (None, None)
+    if isinstance(a, ast.operator | ast.cmpop) or not isinstance(a, ast.AST):
+        return got, expected
+    return _smallest(a, b) if isinstance(b, ast.AST) else (got, expected)
+
+
+def _alike(a: object, b: object) -> bool:
+    """Tell whether two parts of a text are the same."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if isinstance(a, ast.AST) and isinstance(b, ast.AST):
+        return a is b or ast.unparse(a) == ast.unparse(b)
+    return a == b
+
+
+def _holds(whole: ast.AST, part: ast.AST) -> bool:
+    """Tell whether one piece of code stands inside another."""
+    shown = ast.unparse(part)
+    return isinstance(part, ast.expr) and any(
+        type(one) is type(part) and ast.unparse(one) == shown
+        for one in ast.walk(whole)
+        if one is not whole and isinstance(one, ast.expr)
+    )
+
+
+def _missing(got: ast.AST, expected: ast.AST) -> str:
+    """Say what is not done to a value."""
+    value = _code(got)
+    match expected:
+        case ast.BinOp(left, operator, right) if type(operator) in COMBINED:
+            other = right if _alike(left, got) else left
+            key = f"repairs.{COMBINED[type(operator)]}"
+            return say(key, value=value, other=_code(other))
+        case ast.Call(ast.Attribute(_, "astype"), [dtype]):
+            return say("repairs.no_cast", value=value, dtype=_code(dtype))
+        case ast.Call(ast.Attribute(_, "swapaxes")) | ast.Attribute(attr="T"):
+            return say("repairs.not_transposed", value=value)
+        case ast.Call(ast.Attribute(_, name), [first]) if _alike(first, got):
+            return say("repairs.not_applied", value=value, function=f"`{name}`")
+        case _:
+            return say("repairs.other", got=value, expected=_code(expected))
+
+
+def _exchanged(got: ast.AST, expected: ast.AST) -> Sequence[ast.AST]:
+    """Return the two parts that have changed places, if that is all."""
+    a, b = (list(ast.iter_child_nodes(one)) for one in (got, expected))
+    if len(a) != len(b):
+        return ()
+    pairs = [pair for pair in zip(a, b, strict=True) if not _alike(*pair)]
+    if len(pairs) != 2:
+        return ()
+    (first, other), (second, another) = pairs
+    crossed = _alike(first, another) and _alike(second, other)
+    return (first, second) if crossed else ()
+
+
+def _code(node: ast.AST) -> str:
+    """Write a piece of code."""
+    shown = ast.unparse(node).splitlines()[0]
+    return f"`{shown}`" if len(shown) <= MOST else f"`{shown[: MOST - 3]}...`"

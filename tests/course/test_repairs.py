@@ -1,0 +1,189 @@
+"""Mistakes that are named by a change of the learner's own text."""
+
+import ast
+import contextlib
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.diagnosis.repairing import (
+    Repaired,
+    TooLongError,
+    in_time,
+    repaired,
+)
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.inputs import normal, weight
+from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.oracle.cached import basics
+from tiny_llm_course.repairs.difference import told
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.syllabus import Address
+
+LINEAR, SILU = Address(1, 1, 2), Address(1, 4, 2)
+
+
+def _linear(name: str, *, has_bias: bool) -> Trial:
+    def test(grade: Grader) -> None:
+        x, w, bias = normal(3, 4), weight(4, 4), normal(4, name="bias")
+        call = Call("basics.linear", (x, w, bias) if has_bias else (x, w))
+        expected = basics.linear(x, w, bias if has_bias else None)
+        grade.assert_close(call, expected, mx.float32)
+
+    return Trial(LINEAR, name, test, {}, mx.cpu, frozenset({"basics.linear"}))
+
+
+def _silu(dtype: mx.Dtype) -> Trial:
+    def test(grade: Grader) -> None:
+        x = normal(3, 4, dtype=dtype)
+        grade.assert_close(Call("basics.silu", (x,)), basics.silu(x), dtype)
+
+    symbols, arguments = frozenset({"basics.silu"}), {}
+    return Trial(SILU, str(dtype), test, arguments, mx.cpu, symbols)
+
+
+TRIALS = {
+    LINEAR: [_linear("without", has_bias=False), _linear("with", has_bias=True)],
+    SILU: [_silu(mx.float32), _silu(mx.float16)],
+}
+
+
+def _repaired(folder: Path, task: Address, text: str) -> Repaired | None:
+    (folder / "basics.py").write_text(f"import mlx.core as mx\n\n{text}")
+    solution = Solution(folder, f"learner_{folder.name}")
+    outcomes = [Outcome(one, one.run(solution)) for one in TRIALS[task]]
+    return repaired(outcomes, task, solution)
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "says"),
+    [
+        pytest.param(
+            LINEAR,
+            "def linear(x, w, bias=None):\n"
+            "    y = mx.einsum('...i,oi->...o', x, w)\n"
+            "    return y if bias is None else y - bias\n",
+            "Line 5 of `basics.py` is all that is wrong: "
+            "`y - bias` stands where `y + bias` belongs.",
+            id="operator",
+        ),
+        pytest.param(
+            LINEAR,
+            "def _times(a, b):\n"
+            "    return a @ b\n\n"
+            "def linear(inputs, matrix, bias=None):\n"
+            "    out = _times(inputs, matrix)\n"
+            "    return out + (0 if bias is None else bias)\n",
+            "`b` is not transposed.",
+            id="in a helper, under other names",
+        ),
+        pytest.param(
+            LINEAR,
+            "def linear(x, w, bias=None):\n    return mx.inner(x, 2 * w) * 3\n",
+            None,
+            id="two steps are missing",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    wide = x.astype(mx.float32)\n"
+            "    return wide * mx.sigmoid(wide)\n",
+            "`wide * mx.sigmoid(wide)` is not cast to `x.dtype`.",
+            id="dtype",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    parts = []\n"
+            "    i = 0\n"
+            "    while i < len(x):\n"
+            "        i = i + 1\n"
+            "        parts.append(x[i] * mx.sigmoid(x[i]))\n"
+            "    return mx.stack(parts)\n",
+            "Line 7 of `basics.py` is all that is wrong: `i = i + 1` comes too early.",
+            id="a loop that a change may keep from ending",
+        ),
+    ],
+)
+def test_the_line_is_named_that_is_wrong(
+    tmp_path: Path, task: Address, text: str, says: str | None
+) -> None:
+    found = _repaired(tmp_path, task, text)
+
+    assert (says is None) == (found is None)
+    assert found is None or found.says.endswith(str(says))
+
+
+def test_a_change_may_leave_a_known_mistake(tmp_path: Path) -> None:
+    """Both are told. Neither alone is what the solution does."""
+    found = _repaired(
+        tmp_path,
+        SILU,
+        "def silu(x):\n    e = mx.exp(x.astype(mx.float32))\n    return x / (1 + e)\n",
+    )
+
+    assert found is not None
+    assert found.left is not None
+    assert found.left.name == "sign_of_the_exponent_flipped"
+    assert "Line 4 of `basics.py`: `x.astype(mx.float32)` stands where" in found.says
+
+
+def test_what_is_right_needs_no_repair(tmp_path: Path) -> None:
+    assert (
+        _repaired(tmp_path, SILU, "def silu(x):\n    return x * mx.sigmoid(x)\n")
+        is None
+    )
+
+
+def test_a_call_that_never_ends_is_interrupted() -> None:
+    def endless() -> None:
+        while True:
+            with contextlib.suppress(Exception):
+                mx.eval(mx.ones(1) + 1)
+
+    with pytest.raises(TooLongError), in_time():
+        endless()
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "says"),
+    [
+        ("f(x, axis=0)", "f(x, axis=-1)", "`axis=0` stands where `axis=-1` belongs."),
+        ("x @ w", "x @ w + b", "`b` is not added to `x @ w`."),
+        ("x", "x * 2", "`x` is not multiplied by `2`."),
+        ("x", "x / n", "`x` lacks a division: `n` belongs beside it."),
+        ("x", "1 - x", "`x` lacks a difference: `1` belongs beside it."),
+        ("x", "x.swapaxes(-1, -2)", "`x` is not transposed."),
+        ("g(x)", "mx.exp(g(x))", "`exp` is not applied to `g(x)`."),
+        ("x", "x[..., None]", "`x` stands where `x[..., None]` belongs."),
+        ("f(w.T)", "f(w)", "`w.T` stands where `w` is enough."),
+        ("f(a, b, c)", "f(b, a, c)", "`a` and `b` have changed places."),
+        ("a - b", "b - a", "`a` and `b` have changed places."),
+        ("f(x)[1:]", "f(x)[2:]", "`1` stands where `2` belongs."),
+    ],
+)
+def test_the_smallest_part_that_differs_is_named(
+    got: str, expected: str, says: str
+) -> None:
+    trees = (ast.parse(one, mode="eval").body for one in (got, expected))
+
+    assert told(*trees) == (1, says)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "found"),
+    [
+        ("for i in x:\n  a\n  b", "for i in x:\n  b\n  a", (2, "`a` comes too early.")),
+        ("if x:\n  a\n  b", "if x:\n  b\n  a", (2, "`a` comes too early.")),
+        ("a()", "pass", (1, "`a()` does not belong there.")),
+    ],
+)
+def test_a_statement_is_misplaced_or_too_many(
+    got: str, expected: str, found: tuple[int, str]
+) -> None:
+    trees = (ast.parse(one).body[0] for one in (got, expected))
+
+    assert told(*trees) == found
