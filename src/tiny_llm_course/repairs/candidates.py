@@ -17,6 +17,9 @@ NO_REPAIRS = {
 }
 """Mistakes that are no remedy for any other."""
 
+CONDITIONS = {"condition", "none", "always", "never"}
+"""Mistakes that take away a condition. As a remedy that is the last resort."""
+
 REDUCING = {
     *("softmax", "sum", "mean", "max", "min", "argmax", "cumsum", "logsumexp", "var"),
     *("sort", "argsort", "concatenate", "stack", "split", "repeat", "any", "all"),
@@ -28,6 +31,9 @@ APPLIED = ("sqrt", "rsqrt", "square", "exp", "log", "sigmoid", "abs", "logsumexp
 
 INDICES = ("None", "..., None", "..., None, :", ":, None", "-1", "..., -1, :", "0")
 """Indices that may be missing at the end of a value."""
+
+BY_A_NUMBER = ((ast.Add(), 1), (ast.Sub(), 1), (ast.Mult(), 2), (ast.Div(), 2))
+"""How a value is off by a number."""
 
 NUMBERS = ("0", "1", "-1", "2", "None")
 """Constants that are easily confused with a name."""
@@ -59,9 +65,11 @@ def repairs_of(text: Text, aspect: str = "value") -> Iterator[Repair]:
     yield from _at(text, _unread)
     if aspect == "dtype":
         yield from _at(text, _dtypes)
-    yield from _mistakes_undone(text)
+    undone = list(_mistakes_undone(text))
+    yield from (repair for kind, repair in undone if kind not in CONDITIONS)
     for others in ORDERS[aspect]:
         yield from _at(text, others)
+    yield from (repair for kind, repair in undone if kind in CONDITIONS)
 
 
 def _at(
@@ -100,8 +108,8 @@ def _is_step(slot: Slot) -> bool:
     return isinstance(parent, ast.Assign | ast.Return | ast.BinOp | ast.AugAssign)
 
 
-def _mistakes_undone(text: Text) -> Iterator[Repair]:
-    """Yield the changes that would make mistakes of a right text.
+def _mistakes_undone(text: Text) -> Iterator[tuple[str, Repair]]:
+    """Yield the changes that would make mistakes of a right text, by kind.
 
     Most of them undo one of a wrong text: an axis is another axis either way.
     """
@@ -109,7 +117,7 @@ def _mistakes_undone(text: Text) -> Iterator[Repair]:
     for change in changes_of(text):
         names = {one.id for one in ast.walk(change.node) if isinstance(one, ast.Name)}
         if change.kind not in NO_REPAIRS and helpers.isdisjoint(names):
-            yield Repair(change.slot, change.node)
+            yield change.kind, Repair(change.slot, change.node)
 
 
 def _unread(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
@@ -252,11 +260,13 @@ def _combined(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
 
 
 def _counted(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
-    """Yield a value combined with 1 or 2."""
+    """Yield a value that is one more or less, twice or half as large."""
     del scope
-    if not isinstance(slot.node, ast.Constant) and _is_step(slot):
-        for number in (1, 2):
-            yield from _with(slot.node, ast.Constant(number))
+    node = slot.node
+    assert isinstance(node, ast.expr)
+    if not isinstance(node, ast.Constant) and _is_step(slot):
+        for operator, number in BY_A_NUMBER:
+            yield ast.BinOp(node, operator, ast.Constant(number))
 
 
 def _with(node: ast.AST, value: ast.expr) -> Iterator[ast.expr]:

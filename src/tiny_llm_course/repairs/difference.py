@@ -4,16 +4,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.composed_mistakes.words import function_of
 
 MOST = 60
 """A longer piece of code is cut."""
 
 COMBINED: dict[type[ast.operator], str] = {
     ast.Add: "not_added",
-    ast.Sub: "not_subtracted",
     ast.Mult: "not_multiplied",
     ast.MatMult: "not_multiplied",
-    ast.Div: "not_divided",
 }
 
 
@@ -35,14 +34,42 @@ def _sentence(got: ast.AST, expected: ast.AST) -> str:
     """Say what differs between the smallest parts that differ."""
     if isinstance(expected, ast.Pass):
         return say("repairs.surplus_line", got=_code(got))
+    if said := _argument(got, expected):
+        return said
     if _holds(expected, got):
         return _missing(got, expected)
-    if _holds(got, expected):
-        return say("repairs.surplus", got=_code(got), expected=_code(expected))
     if exchanged := _exchanged(got, expected):
         a, b = exchanged
         return say("repairs.exchanged", a=_code(a), b=_code(b))
-    return say("repairs.other", got=_code(got), expected=_code(expected))
+    key = "surplus" if _holds(got, expected) else "other"
+    return say(f"repairs.{key}", got=_code(got), expected=_code(expected))
+
+
+def _argument(got: ast.AST, expected: ast.AST) -> str:
+    """Say that a call has an argument too many or too few, if that is all."""
+    if missing := _only_in(expected, got):
+        return say("repairs.not_handed_on", what=_code(missing), to=_called(got))
+    if surplus := _only_in(got, expected):
+        return say("repairs.handed_on", what=_code(surplus), to=_called(got))
+    return ""
+
+
+def _only_in(call: ast.AST, other: ast.AST) -> ast.AST | None:
+    """Return the argument that only one of two calls of a function has."""
+    match call, other:
+        case ast.Call(f, args, named), ast.Call(g, fewer, less) if _alike(f, g):
+            shown = [ast.unparse(one) for one in (*fewer, *less)]
+            more = [one for one in (*args, *named) if ast.unparse(one) not in shown]
+            is_one = len(args) + len(named) == len(fewer) + len(less) + 1
+            return more[0] if is_one and len(more) == 1 else None
+        case _:
+            return None
+
+
+def _called(call: ast.AST) -> str:
+    """Return the name of the function that is called."""
+    assert isinstance(call, ast.Call)
+    return f"`{function_of(call)}`"
 
 
 def _misplaced(got: ast.AST, expected: ast.AST) -> ast.stmt | None:

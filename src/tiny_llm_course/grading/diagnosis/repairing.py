@@ -23,9 +23,14 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
     Outcome,
     does_the_same,
+    verdict_on,
 )
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
-from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
+from tiny_llm_course.grading.judgement.verdict import (
+    ArrayEvidence,
+    RaisedEvidence,
+    VerdictError,
+)
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.repairs.candidates import Repair, repairs_of
 from tiny_llm_course.repairs.difference import told
@@ -116,8 +121,8 @@ class Search:
             got = self.first.result(mistake.as_solution())
             if got is None or self.first.is_right(got):
                 continue
-            if all(does_the_same(mistake, one) for one in self.outcomes):
-                continue  # nothing is wrong besides
+            if not _is_closer(mistake, self.outcomes):
+                continue
             for repair in _equal(stacks, got):
                 if self._leaves(repair, mistake):
                     return repair, mistake
@@ -221,7 +226,31 @@ def _known(task: Address, symbol: str) -> Iterator[Mistake]:
             yield one
 
 
+def _is_closer(mistake: Mistake, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a known mistake is nearer to what is right than a solution is.
+
+    A change may also cut out what is wrong, and the known mistake be that this part is
+    missing. That explains nothing: the same tests fail.
+    """
+    pairs = [(one.verdict, verdict_on(mistake, one.trial)) for one in outcomes]
+    if any(own is None and known is not None for own, known in pairs):
+        return False
+    if any(own is not None and known is None for own, known in pairs):
+        return True
+    kinds = [(_kind(own), _kind(known)) for own, known in pairs]
+    return any(own != known for own, known in kinds)
+
+
+def _kind(verdict: VerdictError | None) -> object:
+    """Return the shape and the dtype of a wrong result."""
+    evidence = verdict.evidence if verdict else None
+    if isinstance(evidence, ArrayEvidence):
+        return evidence.got.shape, evidence.got.dtype
+    return type(evidence)
+
+
 def _is_program(one: Composed) -> bool:
+    """Tell whether a change makes something that runs."""
     return one.implementation is not None
 
 
