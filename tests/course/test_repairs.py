@@ -7,13 +7,13 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
-from tiny_llm_course.grading.diagnosis.repairing import (
-    Repaired,
+from tiny_llm_course.grading.diagnosis.harmless import (
     TooLongError,
+    harmless,
     in_time,
-    repaired,
 )
+from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.diagnosis.repairing import Repaired, repaired
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
@@ -146,6 +146,14 @@ def test_a_call_that_never_ends_is_interrupted() -> None:
 
     with pytest.raises(TooLongError), in_time():
         endless()
+
+
+def test_what_would_end_the_process_raises() -> None:
+    """MLX divides by the size of a part."""
+    with harmless(), pytest.raises(ValueError, match="unflatten"):
+        mx.unflatten(mx.zeros((2, 4)), -1, (-1, 0))
+
+    assert mx.unflatten(mx.zeros((2, 4)), -1, (2, 2)).shape == (2, 2, 2)
 
 
 @pytest.mark.parametrize(

@@ -239,22 +239,6 @@ def adding_twice(function: Callable[..., Any], *args: Any) -> Any:  # noqa: ANN4
     return function(*args) if args[-1] is None else function(*args) + args[-1]
 
 
-def unflatten_or_raise(unflatten: Callable[..., mx.array]) -> Callable[..., mx.array]:
-    """Return MLX's function, made to raise where it would end the process."""
-
-    def careful(
-        a: mx.array,
-        axis: int,
-        shape: Sequence[int],
-        **kwargs: Any,  # noqa: ANN401
-    ) -> mx.array:
-        if 0 in shape:
-            raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
-        return unflatten(a, axis, shape, **kwargs)
-
-    return careful
-
-
 class CarefulMlx:
     """The module `mlx.core`, which raises where it would end the process."""
 

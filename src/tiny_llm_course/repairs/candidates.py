@@ -210,19 +210,19 @@ def _turned(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
 
 
 def _names(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
-    """Yield all other names that can be read at a place, and usual numbers."""
+    """Yield usual constants, and all other names that can be read at a place."""
     node = slot.node
     is_leaf = isinstance(node, ast.Name | ast.Attribute | ast.Constant)
     if not is_leaf or isinstance(getattr(node, "value", None), str):
         return
     own = ast.unparse(node)
+    for number in NUMBERS:
+        if number != own:
+            yield ast.parse(number, mode="eval").body
     for value in scope.values():
         is_alike = isinstance(node, ast.Constant) or isinstance(value, type(node))
         if is_alike and ast.unparse(value) != own:
             yield value
-    for number in NUMBERS:
-        if number != own:
-            yield ast.parse(number, mode="eval").body
 
 
 def _indexed(slot: Slot, scope: Scope) -> Iterator[ast.expr]:

@@ -1,11 +1,8 @@
 """Names a mistake by its remedy: a change of the learner's own text."""
 
-import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 import mlx.core as mx
@@ -13,12 +10,9 @@ import numpy as np
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed_mistakes.mistakes import Composed, composed
-from tiny_llm_course.composed_mistakes.text import (
-    Text,
-    text_in,
-    unflatten_or_raise,
-)
+from tiny_llm_course.composed_mistakes.text import Text, text_in
 from tiny_llm_course.grading.diagnosis.composing import first_wrong
+from tiny_llm_course.grading.diagnosis.harmless import TooLongError, harmless, in_time
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
     Outcome,
@@ -43,9 +37,6 @@ REPAIRING_S = 2.0
 
 MEETING_S = 1.0
 """CPU time that goes into looking for a known mistake that is left after a repair."""
-
-CALL_S = 0.5
-"""CPU time that a repaired call may take: a changed loop may never end."""
 
 FEW_NUMBERS = 4
 """Arrays with fewer entries are alike by chance."""
@@ -207,7 +198,7 @@ def _repaired(
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
         return None
     search = Search(outcomes, symbol, text, replay(min(failed, key=_cost)))
-    with _careful_mlx():
+    with harmless():
         repair, left = search.run(), None
         if repair is None and (met := search.meet(task)):
             repair, left = met
@@ -324,35 +315,3 @@ def _cost(outcome: Outcome) -> tuple[bool, int]:
     evidence = outcome.verdict.evidence if outcome.verdict else None
     size = evidence.got.size if isinstance(evidence, ArrayEvidence) else 0
     return size < 8, size
-
-
-class TooLongError(BaseException):
-    """A call has used up its time. No `except Exception` of a solution catches it."""
-
-
-@contextmanager
-def in_time() -> Generator[None]:
-    """Interrupt what takes too long."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        raise TooLongError
-
-    usual = signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, CALL_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, usual)
-
-
-@contextmanager
-def _careful_mlx() -> Generator[None]:
-    """Let MLX raise where a wrong argument would end the process."""
-    usual: Any = mx.unflatten
-    mx.unflatten = unflatten_or_raise(usual)
-    try:
-        yield
-    finally:
-        mx.unflatten = usual

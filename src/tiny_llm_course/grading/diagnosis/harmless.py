@@ -1,0 +1,73 @@
+"""Limits for changed code, which may never end, fill the memory or stop the process."""
+
+import resource
+import signal
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import mlx.core as mx
+
+CALL_S = 0.5
+"""CPU time that the tests of one change may take: a changed loop may never end."""
+
+MEMORY_BYTES = 6 * 2**30
+"""Limit for data, where MLX computes on the CPU. A GPU's driver reserves more.
+
+Beyond it MLX ends the process, all of whose results are written by then. Without it the
+system might have to.
+"""
+
+
+class TooLongError(BaseException):
+    """A call has used up its time. No `except Exception` of a solution catches it."""
+
+
+@contextmanager
+def in_time() -> Generator[None]:
+    """Interrupt what takes too long, by raising `TooLongError` in it."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        raise TooLongError
+
+    usual = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, CALL_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, usual)
+
+
+@contextmanager
+def harmless() -> Generator[None]:
+    """Limit memory, and let raise what would end the process inside MLX."""
+    unflatten: Any = mx.unflatten
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    if not mx.is_available(mx.gpu):
+        soft = min(one for one in (MEMORY_BYTES, *limits) if one >= 0)
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, limits[1]))
+    mx.unflatten = _or_raise(unflatten)
+    try:
+        yield
+    finally:
+        mx.unflatten = unflatten
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
+
+
+def _or_raise(unflatten: Callable[..., mx.array]) -> Callable[..., mx.array]:
+    """Return MLX's function, made to raise where it would divide by 0."""
+
+    def careful(
+        a: mx.array,
+        axis: int,
+        shape: Sequence[int],
+        **kwargs: Any,  # noqa: ANN401
+    ) -> mx.array:
+        if 0 in shape:
+            raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
+        return unflatten(a, axis, shape, **kwargs)
+
+    return careful
