@@ -7,6 +7,7 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
+from tiny_llm_course.composed_mistakes.text import Text, text_of
 from tiny_llm_course.grading.diagnosis.harmless import (
     TooLongError,
     harmless,
@@ -19,6 +20,7 @@ from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.oracle.cached import basics
+from tiny_llm_course.repairs.candidates import pieces_of, repairs_of
 from tiny_llm_course.repairs.difference import told
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address
@@ -131,6 +133,19 @@ def test_a_change_may_leave_a_known_mistake(tmp_path: Path) -> None:
     assert "Line 4 of `basics.py`: `x.astype(mx.float32)` stands where" in found.says
 
 
+def test_pieces_of_the_reference_may_take_the_place_of_a_name() -> None:
+    """They hold public names only, which every solution has."""
+    ours = text_of("quantize.dequantize")
+    theirs = Text("", "f", ast.parse("def f(w_q, group_size, bits): return 15"))
+    assert ours is not None
+
+    pieces = pieces_of(ours)
+    placed = {ast.unparse(one.node) for one in repairs_of(theirs, "value", pieces)}
+
+    assert {"2 ** bits - 1", "2 ** bits"} <= placed
+    assert not any("scales" in one for one in placed)
+
+
 def test_what_is_right_needs_no_repair(tmp_path: Path) -> None:
     assert (
         _repaired(tmp_path, SILU, "def silu(x):\n    return x * mx.sigmoid(x)\n")
@@ -149,9 +164,16 @@ def test_a_call_that_never_ends_is_interrupted() -> None:
 
 
 def test_what_would_end_the_process_raises() -> None:
-    """MLX divides by the size of a part."""
+    """MLX divides by the size of a part, and writes wherever an index points."""
+    x = mx.zeros((2, 4))
     with harmless(), pytest.raises(ValueError, match="unflatten"):
-        mx.unflatten(mx.zeros((2, 4)), -1, (-1, 0))
+        mx.unflatten(x, -1, (-1, 0))
+    for outside in ((0, 4), (..., -5), 2):
+        with harmless(), pytest.raises(IndexError, match="out of bounds"):
+            x[outside] = 1
+    with harmless():
+        x[..., -4] = x[None, 1, 3] = 1
+    assert x.sum().item() == 3
 
     assert mx.unflatten(mx.zeros((2, 4)), -1, (2, 2)).shape == (2, 2, 2)
 

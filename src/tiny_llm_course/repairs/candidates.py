@@ -1,7 +1,7 @@
 """What may be changed in a text so that it becomes right, the likeliest first."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tiny_llm_course.composed_mistakes.changes import changes_of
@@ -29,6 +29,9 @@ REDUCING = {
 APPLIED = ("sqrt", "rsqrt", "square", "exp", "log", "sigmoid", "abs", "logsumexp")
 """Functions of MLX that may be missing around a value."""
 
+LONGEST_PIECE = 50
+"""Characters of an expression that may stand for a name."""
+
 INDICES = ("None", "..., None", "..., None, :", ":, None", "-1", "..., -1, :", "0")
 """Indices that may be missing at the end of a value."""
 
@@ -52,7 +55,9 @@ class Repair:
     node: ast.AST
 
 
-def repairs_of(text: Text, aspect: str = "value") -> Iterator[Repair]:
+def repairs_of(
+    text: Text, aspect: str = "value", pieces: Sequence[ast.expr] = ()
+) -> Iterator[Repair]:
     """Yield the changes of a text that may make it right.
 
     Small ones come first: numbers, axes, operators, what is there and does not belong.
@@ -61,12 +66,14 @@ def repairs_of(text: Text, aspect: str = "value") -> Iterator[Repair]:
     Args:
         text: What a learner wrote.
         aspect: What is wrong with its result: "value", "shape", "dtype" or "error".
+        pieces: What may stand for a number or a name, if its own names are there.
     """
     yield from _at(text, _unread)
     if aspect == "dtype":
         yield from _at(text, _dtypes)
     undone = list(_mistakes_undone(text))
     yield from (repair for kind, repair in undone if kind not in CONDITIONS)
+    yield from _at(text, _placed(pieces))
     for others in ORDERS[aspect]:
         yield from _at(text, others)
     yield from (repair for kind, repair in undone if kind in CONDITIONS)
@@ -80,6 +87,38 @@ def _at(
     for slot, scope in sorted(own, key=lambda one: not _is_result(one[0])):
         for node in others(slot, scope):
             yield Repair(slot, node)
+
+
+def pieces_of(text: Text) -> list[ast.expr]:
+    """Return the small expressions of a text that are made of public names only."""
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(text.tree):
+        is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
+        if isinstance(node, ast.expr) and not isinstance(node, ast.Name | ast.Constant):
+            names, shown = _names_in(node), ast.unparse(node)
+            is_short = len(shown) <= LONGEST_PIECE and not is_stored
+            if is_short and names and names <= text.parameters:
+                found[shown] = node
+    return list(found.values())
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    """Return the names that an expression reads, without modules and builtins."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return names - {"mx", "math", "int", "len", "float", "range"}
+
+
+def _placed(
+    pieces: Sequence[ast.expr],
+) -> Callable[[Slot, Scope], Iterator[ast.expr]]:
+    """Return what yields the pieces that can be read at a place."""
+    named = [(one, _names_in(one)) for one in pieces]
+
+    def others(slot: Slot, scope: Scope) -> Iterator[ast.expr]:
+        if isinstance(slot.node, ast.Name | ast.Attribute | ast.Constant):
+            yield from (one for one, names in named if names <= {*scope.names})
+
+    return others
 
 
 def _is_value(slot: Slot) -> bool:

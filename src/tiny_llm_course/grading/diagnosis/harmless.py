@@ -49,11 +49,12 @@ def harmless() -> Generator[None]:
     if not mx.is_available(mx.gpu):
         soft = min(one for one in (MEMORY_BYTES, *limits) if one >= 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, limits[1]))
-    mx.unflatten = _or_raise(unflatten)
+    write: Any = mx.array.__setitem__
+    mx.unflatten, mx.array.__setitem__ = _or_raise(unflatten), _inside(write)
     try:
         yield
     finally:
-        mx.unflatten = unflatten
+        mx.unflatten, mx.array.__setitem__ = unflatten, write
         resource.setrlimit(resource.RLIMIT_DATA, limits)
 
 
@@ -69,5 +70,23 @@ def _or_raise(unflatten: Callable[..., mx.array]) -> Callable[..., mx.array]:
         if 0 in shape:
             raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
         return unflatten(a, axis, shape, **kwargs)
+
+    return careful
+
+
+def _inside(write: Callable[..., None]) -> Callable[..., None]:
+    """Return MLX's way to set entries, made to raise where it would write elsewhere."""
+
+    def careful(array: mx.array, index: Any, value: Any) -> None:  # noqa: ANN401
+        parts = list(index) if isinstance(index, tuple) else [index]
+        parts = [one for one in parts if one is not None]
+        if ... in parts:
+            place = parts.index(...)
+            num_skipped = array.ndim - len(parts) + 1
+            parts[place : place + 1] = [slice(None)] * num_skipped
+        for one, size in zip(parts, array.shape, strict=False):
+            if isinstance(one, int) and not -size <= one < size:
+                raise IndexError(f"index {one} is out of bounds for a size of {size}")
+        write(array, index, value)
 
     return careful

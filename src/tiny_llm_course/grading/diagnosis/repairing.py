@@ -5,31 +5,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import mlx.core as mx
-import numpy as np
-
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.composed_mistakes.mistakes import Composed, composed
-from tiny_llm_course.composed_mistakes.text import Text, text_in
+from tiny_llm_course.composed_mistakes.text import Text, text_in, text_of
 from tiny_llm_course.grading.diagnosis.composing import first_wrong
 from tiny_llm_course.grading.diagnosis.harmless import TooLongError, harmless, in_time
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
     Outcome,
     does_the_same,
-    verdict_on,
 )
+from tiny_llm_course.grading.diagnosis.meeting import Answers, is_closer, known
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
     RaisedEvidence,
-    VerdictError,
 )
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.repairs.candidates import Repair, repairs_of
+from tiny_llm_course.repairs.candidates import Repair, pieces_of, repairs_of
 from tiny_llm_course.repairs.difference import told
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay, misconceptions
+from tiny_llm_course.specimens import Overlay
 from tiny_llm_course.syllabus import Address
 
 REPAIRING_S = 2.0
@@ -38,8 +33,8 @@ REPAIRING_S = 2.0
 MEETING_S = 1.0
 """CPU time that goes into looking for a known mistake that is left after a repair."""
 
-FEW_NUMBERS = 4
-"""Arrays with fewer entries are alike by chance."""
+RIGHT = object()
+"""Stands for an answer that is right."""
 
 
 @dataclass(frozen=True)
@@ -81,44 +76,45 @@ class Search:
         symbol: The name.
         text: What the learner wrote.
         first: The failing call that is tried first.
-        seen: What came out of it, by repair, where that was not right.
+        answers: What came of it after each change, where that was not right.
     """
 
     outcomes: Sequence[Outcome]
     symbol: str
     text: Text
     first: Replay
-    seen: list[tuple[Repair, mx.array]] = field(
-        default_factory=list[tuple[Repair, mx.array]]
-    )
+    answers: Answers = field(default_factory=Answers)
 
     def run(self) -> Repair | None:
         """Return the first change with which all tests pass."""
         stop_s = time.process_time() + REPAIRING_S
-        for repair in repairs_of(self.text, _aspect(self.first, self.outcomes)):
+        for repair in self._candidates():
             if time.process_time() > stop_s:
                 return None
             if self._is_remedy(repair):
                 return repair
         return None
 
+    def _candidates(self) -> Iterator[Repair]:
+        """Yield what may repair the text, with pieces of the reference's own."""
+        ours = text_of(self.symbol)
+        aspect = _aspect(self.first, self.outcomes)
+        return repairs_of(self.text, aspect, pieces_of(ours) if ours else ())
+
     def meet(self, task: Address) -> tuple[Repair, Mistake] | None:
         """Return a change after which a known mistake is left."""
         stop_s = time.process_time() + MEETING_S
-        stacks = _by_shape(self.seen)
-        for mistake in _known(task, self.symbol):
-            if time.process_time() > stop_s:
-                return None
-            got = self.first.result(mistake.as_solution())
-            if got is None or self.first.is_right(got):
+        for mistake in known(task, self.symbol):
+            alike = self.answers.like(self._answer(mistake.as_solution()))
+            if alike and not is_closer(mistake, self.outcomes):
                 continue
-            if not _is_closer(mistake, self.outcomes):
-                continue
-            for repair in _equal(stacks, got):
-                if self._leaves(repair, mistake):
-                    return repair, mistake
+            for repair in alike:
                 if time.process_time() > stop_s:
                     return None
+                if self._leaves(repair, mistake):
+                    return repair, mistake
+            if time.process_time() > stop_s:
+                return None
         return None
 
     def _is_remedy(self, repair: Repair) -> bool:
@@ -142,15 +138,19 @@ class Search:
 
     def _seems_right(self, repair: Repair, solution: Solution) -> bool:
         """Tell whether the first failing call is right now, if it can be made alone."""
-        if self.first.call is None or self.first.is_of_an_error:
-            return self.first.outcome.trial.run(solution) is None
-        got = self.first.result(solution)
-        if got is None:
-            return False
-        if self.first.is_right(got):
+        answer = self._answer(solution)
+        if answer is RIGHT:
             return True
-        self.seen.append((repair, got))
+        self.answers.add(repair, answer)
         return False
+
+    def _answer(self, solution: Solution) -> Any:  # noqa: ANN401 - RIGHT or an answer
+        """Return what comes of the first failing call, or of its test."""
+        if self.first.call is None or self.first.is_of_an_error:
+            verdict = self.first.outcome.trial.run(solution)
+            return verdict.evidence if verdict else RIGHT
+        got = self.first.result(solution)
+        return RIGHT if got is not None and self.first.is_right(got) else got
 
     def _leaves(self, repair: Repair, mistake: Mistake) -> bool:
         """Tell whether a solution with a change does what a known mistake does."""
@@ -205,76 +205,6 @@ def _repaired(
     if repair is None:
         return None
     return Repaired(symbol, *told(repair.slot.node, repair.node), left)
-
-
-def _known(task: Address, symbol: str) -> Iterator[Mistake]:
-    """Yield the mistakes of a public name: those with a record, then composed ones."""
-    for one in misconceptions(task):
-        if one.symbol == symbol:
-            yield one
-    for one in composed(task):
-        if one.symbol == symbol and one.is_usual and one.is_ours and _is_program(one):
-            yield one
-
-
-def _is_closer(mistake: Mistake, outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether a known mistake is nearer to what is right than a solution is.
-
-    A change may also cut out what is wrong, and the known mistake be that this part is
-    missing. That explains nothing: the same tests fail.
-    """
-    pairs = [(one.verdict, verdict_on(mistake, one.trial)) for one in outcomes]
-    if any(own is None and known is not None for own, known in pairs):
-        return False
-    if any(own is not None and known is None for own, known in pairs):
-        return True
-    kinds = [(_kind(own), _kind(known)) for own, known in pairs]
-    return any(own != known for own, known in kinds)
-
-
-def _kind(verdict: VerdictError | None) -> object:
-    """Return the shape and the dtype of a wrong result."""
-    evidence = verdict.evidence if verdict else None
-    if isinstance(evidence, ArrayEvidence):
-        return evidence.got.shape, evidence.got.dtype
-    return type(evidence)
-
-
-def _is_program(one: Composed) -> bool:
-    """Tell whether a change makes something that runs."""
-    return one.implementation is not None
-
-
-def _by_shape(
-    seen: Sequence[tuple[Repair, mx.array]],
-) -> dict[tuple[object, ...], tuple[list[Repair], np.ndarray[Any, Any]]]:
-    """Stack results of one shape and dtype, with the changes that gave them."""
-    groups: dict[tuple[object, ...], list[tuple[Repair, mx.array]]] = {}
-    for repair, got in seen:
-        if got.size >= FEW_NUMBERS:
-            groups.setdefault((got.dtype, got.shape), []).append((repair, got))
-    return {
-        kind: ([one for one, _ in group], np.stack([_numbers(got) for _, got in group]))
-        for kind, group in groups.items()
-    }
-
-
-def _equal(
-    stacks: dict[tuple[object, ...], tuple[list[Repair], np.ndarray[Any, Any]]],
-    got: mx.array,
-) -> list[Repair]:
-    """Return the changes that gave a result."""
-    repairs, numbers = stacks.get((got.dtype, got.shape), ([], np.zeros((0, 1))))
-    if not repairs:
-        return []
-    near = np.isclose(numbers, _numbers(got), rtol=1e-3, atol=1e-4, equal_nan=True)
-    same = np.flatnonzero(np.all(near, axis=1))
-    return [repairs[place] for place in same]
-
-
-def _numbers(array: mx.array) -> np.ndarray[Any, Any]:
-    """Return all entries of an array as one row."""
-    return np.array(array.astype(mx.float32)).reshape(-1)
 
 
 def _aspect(first: Replay, outcomes: Sequence[Outcome]) -> str:
