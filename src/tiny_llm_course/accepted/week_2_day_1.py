@@ -10,7 +10,6 @@ import mlx.core as mx
 from mlx import nn
 
 from tiny_llm_course.specimens import specimen
-from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from tiny_llm_ref.quantize import QuantizedWeights
 from tiny_llm_ref.qwen2_week2 import (
@@ -36,6 +35,21 @@ class _Attention(Qwen2MultiHeadAttention):
         given = inspect.signature(Qwen2MultiHeadAttention).bind(*weights, **named)
         given.apply_defaults()
         self.theta: float = given.arguments["theta"]
+
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        query, key, value = self.split(x)
+        keys, values, _, mask = cache.update_and_fetch(
+            self.rotate(key, offset), value, mask_length=x.shape[1], mask=mask
+        )
+        heads = self.collect(self.rotate(query, offset), keys, values, mask)
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
+
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
+    ) -> mx.array:
+        raise NotImplementedError
 
     @property
     def head_dim(self) -> int:
@@ -66,56 +80,30 @@ class _Attention(Qwen2MultiHeadAttention):
 
 @specimen(2, symbol=ATTENTION)
 class library_operations(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
-        query, key, value = self.split(x)
-        keys, values, _, mask = cache.update_and_fetch(
-            self.rotate(key, offset), value, mask_length=x.shape[1], mask=mask
+        return mx.fast.scaled_dot_product_attention(
+            query, keys, values, scale=self.head_dim**-0.5, mask=mask
         )
-        heads = mx.fast.scaled_dot_product_attention(
-            self.rotate(query, offset),
-            keys,
-            values,
-            scale=self.head_dim**-0.5,
-            mask=mask,
-        )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
-
-
-@specimen(2, symbol=ATTENTION)
-class rotated_when_fetched(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
-    ) -> mx.array:
-        query, key, value = self.split(x)
-        keys, values, length, mask = cache.update_and_fetch(key, value, mask=mask)
-        if mask == "causal":
-            mask = causal_mask(x.shape[1], length, x.dtype)
-        heads = scaled_dot_product_attention_grouped(
-            self.rotate(query, offset), self.rotate(keys, 0), values, mask=mask
-        )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
 
 
 @specimen(2, symbol=ATTENTION)
 class heads_repeated_after_the_cache(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
-        query, key, value = self.split(x)
-        held = cache.update_and_fetch(self.rotate(key, offset), value)[:2]
         times = self.num_heads // self.num_kv_heads
-        keys, values = (mx.repeat(one, times, axis=1) for one in held)
-        scores = self.rotate(query, offset) @ keys.swapaxes(-1, -2)
-        scores = scores * self.head_dim**-0.5
-        if mask == "causal" and x.shape[1] > 1:
-            is_later = mx.triu(mx.ones(scores.shape[-2:], mx.bool_), k=offset + 1)
+        keys, values = (mx.repeat(one, times, axis=1) for one in (keys, values))
+        scores = query @ keys.swapaxes(-1, -2) * self.head_dim**-0.5
+        num_new, num_all = scores.shape[-2:]
+        if mask == "causal" and num_new > 1:
+            first_later = num_all - num_new + 1
+            is_later = mx.triu(mx.ones((num_new, num_all), mx.bool_), k=first_later)
             scores = mx.where(is_later, -mx.inf, scores)
         elif isinstance(mask, mx.array):
             scores = scores + mask
-        heads = mx.softmax(scores, axis=-1, precise=True) @ values
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
+        return mx.softmax(scores, axis=-1, precise=True) @ values
 
 
 @specimen(2, symbol=MLP)

@@ -1,6 +1,5 @@
 """Day 2: other right ways to count what a token costs."""
 
-from fractions import Fraction
 from typing import Any
 
 import mlx.core as mx
@@ -60,29 +59,6 @@ def flops_by_numpy(config: Config, context: int) -> np.int64:
     return config.num_hidden_layers * (2 * layer + attention) + head
 
 
-def _vectors_and_cache(config: Config, context: int) -> int:
-    head_dim = config.hidden_size // config.num_attention_heads
-    kv_size = config.num_key_value_heads * head_dim
-    layer = config.hidden_size + 2 * kv_size + 2 * config.hidden_size
-    cache = 2 * context * kv_size
-    return config.num_hidden_layers * (layer + cache) + config.hidden_size
-
-
-@specimen(2, symbol=BYTES)
-def size_of_a_weight(
-    config: Config,
-    context: int,
-    bits: int | None = None,
-    group_size: int = 64,
-    dtype: mx.Dtype = FLOAT32,
-) -> float:
-    size = dtype.size if bits is None else bits / 8 + 2 * dtype.size / group_size
-    weights = sum(rows * columns for rows, columns in _shapes(config))
-    rows = config.vocab_size + (0 if config.tie_word_embeddings else 1)
-    matrices = config.num_hidden_layers * weights + rows * config.hidden_size
-    return matrices * size + _vectors_and_cache(config, context) * dtype.size
-
-
 @specimen(2, symbol=BYTES)
 def in_whole_words(
     config: Config,
@@ -93,7 +69,9 @@ def in_whole_words(
 ) -> int:
     rows = config.vocab_size + (0 if config.tie_word_embeddings else 1)
     shapes = [*_shapes(config) * config.num_hidden_layers, (rows, config.hidden_size)]
-    total = _vectors_and_cache(config, context) * dtype.size
+    kv_size = _shapes(config)[1][0]
+    layer = 3 * config.hidden_size + 2 * kv_size + 2 * context * kv_size
+    total = (config.num_hidden_layers * layer + config.hidden_size) * dtype.size
     for outputs, inputs in shapes:
         if bits is None:
             total += outputs * inputs * dtype.size
@@ -101,19 +79,3 @@ def in_whole_words(
             total += outputs * (inputs * bits // 32) * 4
             total += 2 * outputs * (inputs // group_size) * dtype.size
     return total
-
-
-@specimen(2, symbol=BYTES)
-def counted_in_bits(
-    config: Config,
-    context: int,
-    bits: int | None = None,
-    group_size: int = 64,
-    dtype: mx.Dtype = FLOAT32,
-) -> Fraction:
-    wide = 8 * dtype.size
-    weight = Fraction(wide) if bits is None else bits + Fraction(2 * wide, group_size)
-    weights = sum(rows * columns for rows, columns in _shapes(config))
-    rows = config.vocab_size + (not config.tie_word_embeddings)
-    matrices = config.num_hidden_layers * weights + rows * config.hidden_size
-    return (matrices * weight + _vectors_and_cache(config, context) * wide) / 8

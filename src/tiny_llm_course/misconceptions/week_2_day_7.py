@@ -1,7 +1,6 @@
 """Week 2, day 7: what goes wrong in the model that has fused kernels.
 
-Mistakes in a kernel are records, beside this file. A kernel gets floats, whatever the
-dtype of what it is called with: two that do not widen it stand here.
+Mistakes in a kernel are records, beside this file.
 """
 
 from collections.abc import Sequence
@@ -24,24 +23,10 @@ from tiny_llm_ref.quantize import (
     quantized_linear,
 )
 
-RMS_NORM = "kernels.rms_norm"
-SWIGLU = "kernels.swiglu"
 MODEL = "qwen2_week2.Qwen2ModelWeek2"
 
 Array = mx.array
 Pair = tuple[Array, Array]
-
-
-@specimen(1, symbol=RMS_NORM)
-def squared_in_half_precision(x: Array, weight: Array, eps: float) -> Array:
-    mean_square = mx.mean(x * x, axis=-1, keepdims=True).astype(mx.float32)
-    unit = x.astype(mx.float32) / mx.sqrt(mean_square + eps)
-    return (unit * weight.astype(mx.float32)).astype(x.dtype)
-
-
-@specimen(3, symbol=SWIGLU)
-def gated_in_half_precision(gate: Array, up: Array) -> Array:
-    return gate * mx.sigmoid(gate) * up
 
 
 def _silu(x: Array) -> Array:
