@@ -11,6 +11,7 @@ from mlx import nn
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.test_grader import command
+from tiny_llm_course.composed_mistakes.text import text_of_variant
 from tiny_llm_course.records import cpp_text, kernels, python_text, record
 from tiny_llm_course.records.definitions import name_of
 from tiny_llm_course.records.record import MISTAKES, RIGHT_WAYS, Record, records
@@ -20,8 +21,8 @@ from tiny_llm_course.records.replacing import (
     replaced,
     replacements,
 )
-from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import tasks
+from tiny_llm_course.specimens import Specimen, misconceptions
+from tiny_llm_course.syllabus import Address, tasks
 from tiny_llm_ref.basics import silu
 from tiny_llm_ref.quantize import QuantizedWeights
 
@@ -148,6 +149,21 @@ def test_text_of_a_record_of_a_kernel_is_python() -> None:
     one = Record("half", "kernels.swiglu", (1,), "return gate / 2", DAY_7)
 
     assert one.made(mx.array([3.0]), mx.array([1.0])).tolist() == [1.5]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_changed"),
+    [("basics.silu", False), ("generate.simple_generate", True)],
+)
+def test_loop_of_a_record_is_changed_only_where_the_reference_has_one(
+    symbol: str, is_changed: bool
+) -> None:
+    """A change in it may never end, unless the tests count the steps."""
+    one = Record("loop", symbol, (1,), "while True:\n    pass", "week_1_day_6")
+
+    text = text_of_variant(Specimen(Address(1, 6, 1), symbol, one))
+
+    assert (text is not None) == is_changed
 
 
 def test_kernel_is_compiled_with_the_record_and_run(
