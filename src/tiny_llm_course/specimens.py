@@ -10,7 +10,12 @@ from typing import Any, TypeVar
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_course.records.record import Record, records
+from tiny_llm_course.records.record import (
+    MISTAKES,
+    RIGHT_WAYS,
+    Record,
+    records,
+)
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address, task_at, tasks
 
@@ -127,18 +132,14 @@ def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
 
 @functools.cache
 def misconceptions(task: Address) -> tuple[Specimen, ...]:
-    """Return the known wrong solutions of a task: records, then what has a module."""
-    recorded = (
-        Specimen(task, one.symbol, one)
-        for one in records(task_at(task).files)
-        if task.task in one.tasks
-    )
-    return (*recorded, *_of_task("misconceptions", task))
+    """Return the known wrong solutions of a task."""
+    return _known(MISTAKES, task)
 
 
+@functools.cache
 def accepted(task: Address) -> tuple[Specimen, ...]:
-    """Return other right solutions of a task, in the order of their module."""
-    return _of_task("accepted", task)
+    """Return other right solutions of a task."""
+    return _known(RIGHT_WAYS, task)
 
 
 def mistake(files: str, name: str) -> Any:  # noqa: ANN401 - a function or a class
@@ -155,10 +156,19 @@ def mistake(files: str, name: str) -> Any:  # noqa: ANN401 - a function or a cla
     raise LookupError(f"{files}: there is no mistake {name}")
 
 
-@functools.cache
-def _of_task(kind: str, task: Address) -> tuple[Specimen, ...]:
-    """Collect what a module of `kind` marks as belonging to a task."""
-    name = f"{__package__}.{kind}.{task_at(task).files}"
+def _known(kind: str, task: Address) -> tuple[Specimen, ...]:
+    """Return known solutions of a task: records, then what has a module."""
+    files = task_at(task).files
+    recorded = (
+        Specimen(task, one.symbol, one)
+        for one in records(kind, files)
+        if task.task in one.tasks
+    )
+    return (*recorded, *_marked(f"{__package__}.{kind}.{files}", task))
+
+
+def _marked(name: str, task: Address) -> tuple[Specimen, ...]:
+    """Collect what a module marks as belonging to a task, if there is one."""
     if not importlib.util.find_spec(name):
         return ()
     module = importlib.import_module(name)

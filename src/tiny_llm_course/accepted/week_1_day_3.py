@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 import mlx.core as mx
-import numpy as np
 from mlx import nn
 
 from tiny_llm_course.accepted.week_1_day_2 import table_filled_in_a_loop
@@ -14,151 +13,10 @@ from tiny_llm_ref.basics import linear
 from tiny_llm_ref.positional_encoding import RoPE
 from tiny_llm_ref.qwen2_week1 import Qwen2MultiHeadAttention
 
-GROUPED = "attention.scaled_dot_product_attention_grouped"
-CAUSAL_MASK = "attention.causal_mask"
 ATTENTION = "qwen2_week1.Qwen2MultiHeadAttention"
 
 Array = mx.array
 Mask = mx.array | Literal["causal"] | None
-Scale = float | None
-
-
-def _as_array(mask: Mask, query: Array, key: Array) -> Array | None:
-    """Write out a mask that is given by its name."""
-    if isinstance(mask, str):
-        return causal_mask(query.shape[-2], key.shape[-2], query.dtype)
-    return mask
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_by_repeating(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    times = query.shape[-3] // key.shape[-3]
-    mask = _as_array(mask, query, key)
-    key, value = mx.repeat(key, times, axis=-3), mx.repeat(value, times, axis=-3)
-    return scaled_dot_product_attention_simple(query, key, value, scale, mask)
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_by_broadcasting(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    """Give the groups an axis of their own, in the mask too where it has heads."""
-    num_kv_heads = key.shape[-3]
-    groups = mx.unflatten(query, -3, (num_kv_heads, -1))
-    mask = _as_array(mask, query, key)
-    if mask is not None and mask.ndim > 2:
-        of_heads = (1, 1) if mask.shape[-3] == 1 else (num_kv_heads, -1)
-        mask = mx.unflatten(mask, -3, of_heads)
-    shape = (*groups.shape[:-2], *key.shape[-2:])
-    key = mx.broadcast_to(mx.expand_dims(key, -3), shape)
-    value = mx.broadcast_to(mx.expand_dims(value, -3), shape)
-    output = scaled_dot_product_attention_simple(groups, key, value, scale, mask)
-    return mx.flatten(output, -4, -3)
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_by_gathering(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    own_key_head = mx.arange(query.shape[-3]) * key.shape[-3] // query.shape[-3]
-    key, value = (mx.take(one, own_key_head, axis=-3) for one in (key, value))
-    scores = mx.matmul(query, mx.swapaxes(key, -1, -2))
-    scores = scores / query.shape[-1] ** 0.5 if scale is None else scores * scale
-    mask = _as_array(mask, query, key)
-    return mx.softmax(scores if mask is None else scores + mask, axis=-1) @ value
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_head_by_head(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    num_heads, num_kv_heads = query.shape[-3], key.shape[-3]
-    mask = _as_array(mask, query, key)
-    if mask is not None:
-        mask = mx.broadcast_to(mask, (*query.shape[:-1], key.shape[-2]))
-    heads: list[Array] = []
-    for head in range(num_heads):
-        shared = head // (num_heads // num_kv_heads)
-        heads.append(
-            scaled_dot_product_attention_simple(
-                query[..., head, :, :],
-                key[..., shared, :, :],
-                value[..., shared, :, :],
-                scale=scale,
-                mask=None if mask is None else mask[..., head, :, :],
-            )
-        )
-    return mx.stack(heads, axis=-3)
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_with_einsum(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    groups = mx.unflatten(query, -3, (key.shape[-3], -1))
-    groups = groups * (query.shape[-1] ** -0.5 if scale is None else scale)
-    scores = mx.einsum("...hgld,...hsd->...hgls", groups, key)
-    mask = _as_array(mask, query, key)
-    if mask is not None:
-        whole = (*query.shape[:-1], key.shape[-2])
-        scores = scores + mx.broadcast_to(mask, whole).reshape(scores.shape)
-    shares = mx.softmax(scores, axis=-1)
-    output = mx.einsum("...hgls,...hsd->...hgld", shares, value)
-    return output.reshape(query.shape)
-
-
-@specimen(1, 2, symbol=GROUPED)
-def grouped_of_the_library(
-    query: Array, key: Array, value: Array, scale: Scale = None, mask: Mask = None
-) -> Array:
-    """Call the kernel, which knows groups and "causal", and wants one batch axis."""
-    if isinstance(mask, mx.array):
-        mask = mx.broadcast_to(mask, (*query.shape[:-1], key.shape[-2]))
-        mask = mask.reshape(-1, *mask.shape[-3:])
-    output = mx.fast.scaled_dot_product_attention(
-        query.reshape(-1, *query.shape[-3:]),
-        key.reshape(-1, *key.shape[-3:]),
-        value.reshape(-1, *value.shape[-3:]),
-        scale=query.shape[-1] ** -0.5 if scale is None else scale,
-        mask=mask,
-    )
-    return output.reshape(query.shape)
-
-
-@specimen(2, symbol=CAUSAL_MASK)
-def mask_by_choosing_below_the_diagonal(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
-    allowed = mx.tril(mx.ones((L, S)), k=S - L).astype(mx.bool_)
-    return mx.where(allowed, mx.array(0, dtype), mx.array(-mx.inf, dtype))
-
-
-@specimen(2, symbol=CAUSAL_MASK)
-def mask_by_the_upper_triangle(
-    L: int,  # noqa: N803
-    S: int,  # noqa: N803
-    dtype: mx.Dtype = mx.float32,
-) -> Array:
-    return mx.triu(mx.full((L, S), -mx.inf), k=S - L + 1).astype(dtype)
-
-
-@specimen(2, symbol=CAUSAL_MASK)
-def mask_by_the_logarithm(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
-    return mx.log(mx.tri(L, S, k=S - L)).astype(dtype)
-
-
-@specimen(2, symbol=CAUSAL_MASK)
-def mask_cut_out_of_a_square(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
-    square = mx.arange(S)[:, None] < mx.arange(S)
-    return mx.where(square, -mx.inf, 0)[-L:].astype(dtype)
-
-
-@specimen(2, symbol=CAUSAL_MASK)
-def mask_row_by_row(L: int, S: int, dtype: mx.Dtype) -> Array:  # noqa: N803
-    rows = np.zeros((L, S), dtype=np.float32)
-    for row in range(L):
-        rows[row, S - L + row + 1 :] = -np.inf
-    return mx.array(rows).astype(dtype)
 
 
 class _Weights:

@@ -9,11 +9,9 @@ from mlx import nn
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask
 from tiny_llm_ref.basics import linear, silu
-from tiny_llm_ref.embedding import Embedding
 from tiny_llm_ref.qwen2_week1 import Mask, Qwen2ModelWeek1, Qwen2TransformerBlock
 
 BLOCK = "qwen2_week1.Qwen2TransformerBlock"
-EMBEDDING = "embedding.Embedding"
 MODEL = "qwen2_week1.Qwen2ModelWeek1"
 
 ARGUMENTS = (
@@ -120,63 +118,6 @@ class mask_built_by_the_block(Qwen2TransformerBlock):
         for norm, part in parts:
             x = part(norm(x)) + x
         return x
-
-
-@specimen(1, symbol=BLOCK)
-class stream_in_float32(Qwen2TransformerBlock):
-    def __call__(self, x: mx.array, mask: Mask = None) -> mx.array:
-        h = x.astype(mx.float32)
-        h = h + self.attention(self.input_layernorm(h).astype(x.dtype), mask)
-        h = h + self.mlp(self.post_attention_layernorm(h).astype(x.dtype))
-        return h.astype(x.dtype)
-
-
-@specimen(2, symbol=EMBEDDING)
-class rows_taken(Embedding):
-    def __call__(self, x: mx.array) -> mx.array:
-        return mx.take(self.weight, x, axis=0)
-
-    def as_linear(self, x: mx.array) -> mx.array:
-        return mx.matmul(x, self.weight.T)
-
-
-@specimen(2, symbol=EMBEDDING)
-class one_hot_product:
-    def __init__(
-        self,
-        vocab_size: int,
-        embedding_dim: int,
-        weight: mx.array,
-        *,
-        tied: bool = True,
-    ) -> None:
-        self.ids = mx.arange(vocab_size)
-        self.embedding_dim = embedding_dim
-        self.weight = weight
-        self.tied = tied
-
-    def __call__(self, x: mx.array) -> mx.array:
-        is_row = (x[..., None] == self.ids).astype(self.weight.dtype)
-        return is_row @ self.weight
-
-    def as_linear(self, x: mx.array) -> mx.array:
-        return mx.einsum("...e,ve->...v", x, self.weight)
-
-
-@specimen(2, symbol=EMBEDDING)
-class library_embedding(nn.Embedding):
-    def __init__(self, vocab_size: int, embedding_dim: int, weight: mx.array) -> None:
-        super().__init__(vocab_size, embedding_dim)
-        self.weight = weight
-
-
-@specimen(3, symbol=MODEL)
-class library_model:
-    def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
-        self.mlx_model = mlx_model
-
-    def __call__(self, inputs: mx.array) -> mx.array:
-        return self.mlx_model(inputs)
 
 
 @specimen(3, symbol=MODEL)

@@ -10,156 +10,21 @@ import mlx.core as mx
 from mlx import nn
 
 from tiny_llm_course.specimens import specimen
-from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
-from tiny_llm_ref.basics import linear
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
 from tiny_llm_ref.quantize import QuantizedWeights
 from tiny_llm_ref.qwen2_week2 import (
     Qwen2MLP,
     Qwen2ModelWeek2,
     Qwen2MultiHeadAttention,
-    Qwen2TransformerBlock,
 )
 
-CACHE = "kv_cache.TinyKvFullCache"
 ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
 MLP = "qwen2_week2.Qwen2MLP"
-BLOCK = "qwen2_week2.Qwen2TransformerBlock"
 MODEL = "qwen2_week2.Qwen2ModelWeek2"
 GENERATE = "generate.simple_generate_with_kv_cache"
 
-Fetched = tuple[mx.array, mx.array, int, Mask]
 Tokenizer = Any
 """What `mlx_lm` loads beside a model, which has no types."""
-
-
-@specimen(1, symbol=CACHE)
-class in_steps_of_256:
-    def __init__(self) -> None:
-        self.keys: mx.array | None = None
-        self.values: mx.array | None = None
-        self.offset = 0
-
-    def update_and_fetch(
-        self,
-        key: mx.array,
-        value: mx.array,
-        mask_length: int | None = None,
-        mask: Mask = None,
-    ) -> Fetched:
-        start = self.offset
-        self.offset += key.shape[2]
-        if self.keys is None or self.values is None:
-            self.keys, self.values = self.spare(key), self.spare(value)
-        elif self.offset > self.keys.shape[2]:
-            # Full to the last place, as in mlx_lm: what is spare is cut off first.
-            self.keys, self.values = (
-                mx.concatenate([old[..., :start, :], self.spare(new)], axis=2)
-                for old, new in ((self.keys, key), (self.values, value))
-            )
-        self.keys[..., start : self.offset, :] = key
-        self.values[..., start : self.offset, :] = value
-        keys = self.keys[..., : self.offset, :]
-        values = self.values[..., : self.offset, :]
-        return keys, values, self.offset, mask
-
-    def spare(self, new: mx.array) -> mx.array:
-        B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas
-        return mx.zeros((B, H, -(-L // 256) * 256, D), new.dtype)
-
-
-@specimen(1, symbol=CACHE)
-class moved_to_new_buffers:
-    def __init__(self) -> None:
-        self.offset = 0
-        self.capacity = 0
-        self.keys: mx.array = mx.zeros(0)
-        self.values: mx.array = mx.zeros(0)
-
-    def update_and_fetch(
-        self,
-        key: mx.array,
-        value: mx.array,
-        mask_length: int | None = None,
-        mask: Mask = None,
-    ) -> Fetched:
-        B, H, L, D = key.shape  # noqa: N806 - the axes as in the formulas
-        start, end = self.offset, self.offset + L
-        if end > self.capacity:
-            self.capacity = max(16, end, 2 * self.capacity)
-            keys = mx.zeros((B, H, self.capacity, D), key.dtype)
-            values = mx.zeros((B, H, self.capacity, D), value.dtype)
-            if start > 0:
-                keys[:, :, :start] = self.keys[:, :, :start]
-                values[:, :, :start] = self.values[:, :, :start]
-            self.keys, self.values = keys, values
-        self.keys[:, :, start:end] = key
-        self.values[:, :, start:end] = value
-        self.offset = end
-        keys = self.keys[:, :, : self.offset]
-        values = self.values[:, :, : self.offset]
-        return keys, values, self.offset, mask
-
-
-@specimen(1, symbol=CACHE)
-class in_small_steps(in_steps_of_256):
-    def spare(self, new: mx.array) -> mx.array:
-        B, H, L, D = new.shape  # noqa: N806 - the axes as in the formulas
-        return mx.zeros((B, H, L + 7, D), new.dtype)
-
-
-@specimen(1, symbol=CACHE)
-class both_in_one_buffer:
-    def __init__(self, capacity: int = 4096) -> None:
-        self.capacity = capacity
-        self.buffer: mx.array | None = None
-        self.offset = 0
-
-    def update_and_fetch(
-        self,
-        key: mx.array,
-        value: mx.array,
-        mask_length: int | None = None,
-        mask: Mask = None,
-    ) -> Fetched:
-        both = mx.stack([key, value])
-        if self.buffer is None:
-            self.buffer = mx.zeros((*both.shape[:3], self.capacity, both.shape[4]))
-            self.buffer = self.buffer.astype(both.dtype)
-        start = mx.array([self.offset])
-        self.buffer = mx.slice_update(self.buffer, both, start, (3,))
-        self.offset += key.shape[2]
-        keys, values = self.buffer[..., : self.offset, :]
-        return keys, values, self.offset, mask
-
-
-@specimen(1, symbol=CACHE)
-class tokens_first(TinyKvCache):
-    def __init__(self) -> None:
-        self.held: list[mx.array] = []
-        self.offset = 0
-
-    def update_and_fetch(
-        self,
-        key: mx.array,
-        value: mx.array,
-        mask_length: int | None = None,
-        mask: Mask = None,
-    ) -> Fetched:
-        pieces = [one.transpose(2, 0, 1, 3) for one in (key, value)]
-        start, stop = self.offset, self.offset + len(pieces[0])
-        if not self.held:
-            self.held = [mx.zeros_like(one) for one in pieces]
-        if stop > len(self.held[0]):
-            more = stop * 3 // 2 + 1 - len(self.held[0])
-            self.held = [
-                mx.pad(one, [(0, more), (0, 0), (0, 0), (0, 0)]) for one in self.held
-            ]
-        for buffer, new in zip(self.held, pieces, strict=True):
-            buffer[start:stop] = new
-        self.offset = stop
-        keys, values = (one[:stop].transpose(1, 2, 0, 3) for one in self.held)
-        return keys, values, stop, mask
 
 
 class _Attention(Qwen2MultiHeadAttention):
@@ -170,6 +35,21 @@ class _Attention(Qwen2MultiHeadAttention):
         given = inspect.signature(Qwen2MultiHeadAttention).bind(*weights, **named)
         given.apply_defaults()
         self.theta: float = given.arguments["theta"]
+
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        query, key, value = self.split(x)
+        keys, values, _, mask = cache.update_and_fetch(
+            self.rotate(key, offset), value, mask_length=x.shape[1], mask=mask
+        )
+        heads = self.collect(self.rotate(query, offset), keys, values, mask)
+        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
+
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
+    ) -> mx.array:
+        raise NotImplementedError
 
     @property
     def head_dim(self) -> int:
@@ -200,64 +80,30 @@ class _Attention(Qwen2MultiHeadAttention):
 
 @specimen(2, symbol=ATTENTION)
 class library_operations(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
-        query, key, value = self.split(x)
-        keys, values, _, mask = cache.update_and_fetch(
-            self.rotate(key, offset), value, mask_length=x.shape[1], mask=mask
+        return mx.fast.scaled_dot_product_attention(
+            query, keys, values, scale=self.head_dim**-0.5, mask=mask
         )
-        heads = mx.fast.scaled_dot_product_attention(
-            self.rotate(query, offset),
-            keys,
-            values,
-            scale=self.head_dim**-0.5,
-            mask=mask,
-        )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
-
-
-@specimen(2, symbol=ATTENTION)
-class rotated_when_fetched(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
-    ) -> mx.array:
-        query, key, value = self.split(x)
-        keys, values, length, mask = cache.update_and_fetch(key, value, mask=mask)
-        if mask == "causal":
-            mask = causal_mask(x.shape[1], length, x.dtype)
-        heads = scaled_dot_product_attention_grouped(
-            self.rotate(query, offset), self.rotate(keys, 0), values, mask=mask
-        )
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
-
-
-@specimen(2, symbol=ATTENTION)
-class offset_of_the_cache(Qwen2MultiHeadAttention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
-    ) -> mx.array:
-        return super().__call__(x, cache.offset, cache, mask)
 
 
 @specimen(2, symbol=ATTENTION)
 class heads_repeated_after_the_cache(_Attention):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    def collect(
+        self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
     ) -> mx.array:
-        query, key, value = self.split(x)
-        held = cache.update_and_fetch(self.rotate(key, offset), value)[:2]
         times = self.num_heads // self.num_kv_heads
-        keys, values = (mx.repeat(one, times, axis=1) for one in held)
-        scores = self.rotate(query, offset) @ keys.swapaxes(-1, -2)
-        scores = scores * self.head_dim**-0.5
-        if mask == "causal" and x.shape[1] > 1:
-            is_later = mx.triu(mx.ones(scores.shape[-2:], mx.bool_), k=offset + 1)
+        keys, values = (mx.repeat(one, times, axis=1) for one in (keys, values))
+        scores = query @ keys.swapaxes(-1, -2) * self.head_dim**-0.5
+        num_new, num_all = scores.shape[-2:]
+        if mask == "causal" and num_new > 1:
+            first_later = num_all - num_new + 1
+            is_later = mx.triu(mx.ones((num_new, num_all), mx.bool_), k=first_later)
             scores = mx.where(is_later, -mx.inf, scores)
         elif isinstance(mask, mx.array):
             scores = scores + mask
-        heads = mx.softmax(scores, axis=-1, precise=True) @ values
-        return heads.transpose(0, 2, 1, 3).reshape(x.shape) @ _dense(self.wo).T
+        return mx.softmax(scores, axis=-1, precise=True) @ values
 
 
 @specimen(2, symbol=MLP)
@@ -267,20 +113,6 @@ class gate_and_up_in_one_product(Qwen2MLP):
         both = x @ w_both.T
         gate, up = mx.split(both, 2, axis=-1)
         return (nn.silu(gate) * up) @ _dense(self.w_down).T
-
-
-@specimen(2, symbol=BLOCK)
-class parts_in_a_loop(Qwen2TransformerBlock):
-    def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
-    ) -> mx.array:
-        mixed = self.attention(self.input_layernorm(x), offset, cache, mask)
-        for part in (lambda _: mixed, self.mlp_of):
-            x = part(x) + x
-        return x
-
-    def mlp_of(self, x: mx.array) -> mx.array:
-        return self.mlp(self.post_attention_layernorm(x))
 
 
 @specimen(3, symbol=MODEL)
@@ -312,31 +144,6 @@ class _LibraryCache:
 
     def make_mask(self, num_new: int, **_: Any) -> Mask:  # noqa: ANN401
         return None if num_new == 1 else "causal"
-
-
-@specimen(3, symbol=MODEL)
-class mask_only_for_several(Qwen2ModelWeek2):
-    def __call__(
-        self, inputs: mx.array, offset: int, cache: Sequence[TinyKvCache]
-    ) -> mx.array:
-        x = self.embedding(inputs)
-        mask = None if inputs.shape[1] == 1 else "causal"
-        offset = cache[0].offset
-        for number in range(self.num_hidden_layers):
-            x = self.layers[number](x, offset, cache[number], mask)
-        return linear(self.norm(x), _dense(self.w_lm_head))
-
-
-@specimen(3, symbol=MODEL)
-class mask_as_an_array(Qwen2ModelWeek2):
-    def __call__(
-        self, inputs: mx.array, offset: int, cache: Sequence[TinyKvCache]
-    ) -> mx.array:
-        x, length = self.embedding(inputs), inputs.shape[1]
-        mask = causal_mask(length, offset + length, x.dtype)
-        for layer, own in zip(self.layers, cache, strict=True):
-            x = layer(x, offset, own, mask)
-        return linear(self.norm(x), _dense(self.w_lm_head))
 
 
 @specimen(3, symbol=MODEL)

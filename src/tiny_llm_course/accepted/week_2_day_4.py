@@ -6,7 +6,6 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.specimens import specimen
-from tiny_llm_ref import kernels
 from tiny_llm_ref.quantize import QuantizedWeights, dequantize
 
 NAIVE = "kernels.matvec_naive"
@@ -56,30 +55,11 @@ def naive_column_by_column(x: Array, w: QuantizedWeights) -> Array:
 
 
 @specimen(1, symbol=BLOCKED)
-def blocked_by_the_library(x: Array, w: QuantizedWeights) -> Array:
-    scales, biases = w.scales.astype(mx.float32), w.biases.astype(mx.float32)
-    settings = (w.group_size, w.bits)
-    wide = x.astype(mx.float32)[None]
-    y = mx.quantized_matmul(wide, w.weight, scales, biases, True, *settings)
-    return y[0].astype(x.dtype)
-
-
-@specimen(1, symbol=BLOCKED)
 def blocked_with_all_biases_at_the_end(x: Array, w: QuantizedWeights) -> Array:
     groups = mx.unflatten(x.astype(mx.float32), -1, (-1, w.group_size))
     dots = mx.sum(_unpacked(w) * groups, axis=-1)
     scaled = mx.sum(dots * w.scales.astype(mx.float32), axis=-1)
     return (scaled + w.biases.astype(mx.float32) @ groups.sum(-1)).astype(x.dtype)
-
-
-@specimen(1, symbol=BLOCKED)
-def blocked_like_naive(x: Array, w: QuantizedWeights) -> Array:
-    return kernels.matvec_naive(x, w)
-
-
-@specimen(2, symbol=SIMD)
-def simd_like_blocked(x: Array, w: QuantizedWeights) -> Array:
-    return kernels.matvec_blocked(x, w)
 
 
 @specimen(2, symbol=SIMD)
@@ -152,11 +132,6 @@ def int8_around_the_middle(x: Array, w: QuantizedWeights) -> Array:
     moved = biases + middle * scales.astype(np.float64)
     y = (dots * scales + moved * q_x.sum(-1)) @ steps
     return mx.array(y.astype(np.float32)).astype(x.dtype)
-
-
-@specimen(4, symbol=THREADED)
-def threaded_on_one_core(x: Array, w: QuantizedWeights) -> Array:
-    return kernels.matvec_int8(x, w)
 
 
 @specimen(4, symbol=THREADED)

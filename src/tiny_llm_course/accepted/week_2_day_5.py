@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiny_llm_course.specimens import specimen
-from tiny_llm_ref import kernels
-from tiny_llm_ref.quantize import QuantizedWeights, dequantize, quantized_matmul
+from tiny_llm_ref.quantize import QuantizedWeights, dequantize
 
 NAIVE = "kernels.matmul_naive"
 BLOCKED = "kernels.matmul_blocked"
 PACK = "kernels.pack_panel"
 INT8 = "kernels.matmul_int8"
-THREADED = "kernels.matmul_threaded"
-LINEAR = "quantize.quantized_linear"
 
 Array = mx.array
 Numbers = NDArray[Any]
@@ -100,17 +97,6 @@ def packed_entry_by_entry(w: QuantizedWeights, first_row: int) -> tuple[Array, .
     return mx.array(panel), mx.array(numbers[0]), mx.array(numbers[1])
 
 
-@specimen(2, symbol=PACK)
-def packed_with_nonsense_behind(
-    w: QuantizedWeights, first_row: int
-) -> tuple[Array, ...]:
-    """Leave what was in memory in the rows that the matrix does not have."""
-    left = mx.arange(16) < len(w.scales) - first_row
-    q, scales, biases = kernels.pack_panel(w, first_row)
-    q = mx.where(left[:, None], q, mx.array(255, mx.uint8))
-    return q, mx.where(left, scales, -1.0), mx.where(left, biases, mx.nan)
-
-
 def _in_integers(
     x: Array, w: QuantizedWeights, *, exact_sums: bool = False, halves_up: bool = False
 ) -> Array:
@@ -143,52 +129,3 @@ def sums_of_x_before_it_is_rounded(x: Array, w: QuantizedWeights) -> Array:
 def halves_away_from_zero(x: Array, w: QuantizedWeights) -> Array:
     """Round as std::round does."""
     return _in_integers(x, w, halves_up=True)
-
-
-@specimen(3, symbol=INT8)
-def matrix_times_matrix_in_floats(x: Array, w: QuantizedWeights) -> Array:
-    """Do not round at all: slower, and closer."""
-    return kernels.matmul_blocked(x, w)
-
-
-@specimen(4, symbol=THREADED)
-def tokens_shared_among_threads(x: Array, w: QuantizedWeights) -> Array:
-    """Let each thread compute all outputs of some tokens."""
-    middle = len(x) // 2
-    parts = [x[:middle], x[middle:]]
-    return mx.concatenate([kernels.matmul_int8(part, w) for part in parts if len(part)])
-
-
-@specimen(4, symbol=THREADED)
-def one_thread_is_enough(x: Array, w: QuantizedWeights) -> Array:
-    """Do it alone: this is slow, which no test of what is right can tell."""
-    return kernels.matmul_int8(x, w)
-
-
-def _plain(x: Array, w: QuantizedWeights) -> Array:
-    """Multiply without kernels."""
-    return quantized_matmul(
-        w.scales, w.biases, w.group_size, w.bits, x, w.weight, transpose_b=True
-    )
-
-
-@specimen(5, symbol=LINEAR)
-def one_call_for_each_token(
-    x: Array, w: QuantizedWeights, bias: Array | None = None
-) -> Array:
-    """Hand the kernels one vector at a time."""
-    if not kernels.are_on():
-        y = _plain(x, w)
-        return y if bias is None else y + bias
-    flat = x.reshape(-1, x.shape[-1])
-    rows = [kernels.quantized_linear(token, w, bias) for token in flat]
-    return mx.stack(rows).reshape(*x.shape[:-1], -1)
-
-
-@specimen(5, symbol=LINEAR)
-def bias_added_by_the_layer(
-    x: Array, w: QuantizedWeights, bias: Array | None = None
-) -> Array:
-    """Let the kernels multiply, and add the bias in one place for both."""
-    y = kernels.quantized_linear(x, w) if kernels.are_on() else _plain(x, w)
-    return y if bias is None else y + bias

@@ -1,6 +1,5 @@
 """Day 6: other right ways to attend without all scores at once."""
 
-import math
 from typing import Any, Literal
 
 import mlx.core as mx
@@ -8,14 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiny_llm_course.specimens import specimen
-from tiny_llm_ref import kernels
 from tiny_llm_ref.attention import causal_mask
-from tiny_llm_ref.attention import scaled_dot_product_attention_grouped as grouped
 
 ONLINE = "kernels.attention_online"
 TILED = "kernels.attention_tiled"
 SPLIT = "kernels.attention_split"
-FLASH = "attention.flash_attention"
 
 Array = mx.array
 Mask = mx.array | Literal["causal"] | None
@@ -124,24 +120,6 @@ def tiles_of_a_hundred(
     return _by_tiles((query, key, value), scale, mask, 100)
 
 
-@specimen(2, symbol=TILED)
-def tiled_by_the_library(
-    query: Array, key: Array, value: Array, scale: float, mask: Mask = None
-) -> Array:
-    inputs = (one.astype(mx.float32) for one in (query, key, value))
-    if isinstance(mask, mx.array):
-        mask = mask.astype(mx.float32)
-    y = mx.fast.scaled_dot_product_attention(*inputs, scale=scale, mask=mask)
-    return y.astype(query.dtype)
-
-
-@specimen(2, symbol=TILED)
-def tiled_one_key_at_a_time(
-    query: Array, key: Array, value: Array, scale: float, mask: Mask = None
-) -> Array:
-    return kernels.attention_online(query, key, value, scale, mask)
-
-
 @specimen(3, symbol=SPLIT)
 def pieces_merged_by_their_logarithms(
     query: Array, key: Array, value: Array, scale: float, mask: Mask = None
@@ -185,63 +163,3 @@ def pieces_merged_in_pairs(
 
     _, total, sums = attend(0, scores.shape[-1])
     return _array(sums / total, query)
-
-
-@specimen(3, symbol=SPLIT)
-def cache_not_cut_at_all(
-    query: Array, key: Array, value: Array, scale: float, mask: Mask = None
-) -> Array:
-    return kernels.attention_tiled(query, key, value, scale, mask)
-
-
-def _called(
-    kernel: Any,  # noqa: ANN401 - a function of any kernel
-    inputs: tuple[Array, Array, Array],
-    scale: float | None,
-    mask: Any,  # noqa: ANN401 - of any kind
-) -> Array:
-    """Call a kernel on arrays with any number of batch axes."""
-    query = inputs[0]
-    if isinstance(mask, mx.array):
-        mask = mx.broadcast_to(mask, (*query.shape[:-1], inputs[1].shape[-2]))
-        mask = mask.reshape(-1, *mask.shape[-3:])
-    flat = [one.reshape(-1, *one.shape[-3:]) for one in inputs]
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    return kernel(*flat, scale, mask).reshape(query.shape)
-
-
-@specimen(4, symbol=FLASH)
-def flash_always_in_tiles(
-    query: Array,
-    key: Array,
-    value: Array,
-    scale: float | None = None,
-    mask: Any = None,  # noqa: ANN401 - of any kind
-) -> Array:
-    return _called(kernels.attention_tiled, (query, key, value), scale, mask)
-
-
-@specimen(4, symbol=FLASH)
-def flash_always_in_pieces(
-    query: Array,
-    key: Array,
-    value: Array,
-    scale: float | None = None,
-    mask: Any = None,  # noqa: ANN401 - of any kind
-) -> Array:
-    return _called(kernels.attention_split, (query, key, value), scale, mask)
-
-
-@specimen(4, symbol=FLASH)
-def flash_unless_it_is_short(
-    query: Array,
-    key: Array,
-    value: Array,
-    scale: float | None = None,
-    mask: Any = None,  # noqa: ANN401 - of any kind
-) -> Array:
-    """Leave few scores to Week 1's attention, in float32."""
-    if query.shape[-2] * key.shape[-2] > 500:
-        return flash_always_in_tiles(query, key, value, scale, mask)
-    q, k, v = (one.astype(mx.float32) for one in (query, key, value))
-    return grouped(q, k, v, scale, mask).astype(query.dtype)

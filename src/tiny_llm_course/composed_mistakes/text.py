@@ -3,7 +3,6 @@
 import ast
 import functools
 import importlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,13 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.records import python_text
 from tiny_llm_course.records.definitions import (
     Definition,
     bare_definitions,
+    name_of,
     with_helpers,
 )
-from tiny_llm_course.records.python_text import AT_HAND
 from tiny_llm_course.records.record import Record
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import public_names
@@ -41,10 +41,14 @@ class Text:
     tree: ast.Module
 
     @property
+    def own(self) -> ast.stmt:
+        """Its function or class alone."""
+        return next(one for one in self.tree.body if name_of(one) == self.name)
+
+    @property
     def parameters(self) -> set[str]:
         """The names that its author shares with every learner."""
-        own = next(one for one in self.tree.body if _name(one) == self.name)
-        return {one.arg for one in ast.walk(own) if isinstance(one, ast.arg)}
+        return {one.arg for one in ast.walk(self.own) if isinstance(one, ast.arg)}
 
     @property
     def names(self) -> set[str]:
@@ -58,16 +62,12 @@ class Text:
 
     def compiled(self) -> CodeType:
         """Compile it as it stands now."""
-        with warnings.catch_warnings(action="ignore"):  # of what is wrong on purpose
-            return compile(self.tree, f"<{self.name}>", "exec")
+        return python_text.compiled(self.tree, self.name)
 
     def run(self, code: CodeType) -> Any:  # noqa: ANN401 - a function or a class
         """Return what the name stands for in a compiled text of it."""
-        module = importlib.import_module(self.module)
         helpers = {one.__name__: one for one in HELPERS}
-        names = {**AT_HAND, **vars(module), **helpers, "mx": CarefulMlx()}
-        exec(code, names)  # noqa: S102 - our own text, changed by us
-        return names[self.name]
+        return python_text.run(code, self.module, self.name, **helpers, mx=CarefulMlx())
 
 
 def text_of(symbol: str) -> Text | None:
@@ -93,7 +93,7 @@ def text_of_variant(variant: Specimen) -> Text | None:
     module = variant.implementation.__module__
     path = Path(importlib.import_module(module).__file__ or "")
     text = text_in(path, module, variant.name)
-    return None if text is None or _is_risky(text) else text
+    return None if text is None or _is_risky(text.own) else text
 
 
 def text_in(path: Path, module: str, name: str) -> Text | None:
@@ -124,10 +124,12 @@ def _text(module: str, path: Path, name: str, apart: frozenset[str]) -> Text | N
 
 @functools.cache
 def _text_of_record(record: Record) -> Text | None:
-    """Return the reference's text with a record applied."""
-    tree = record.text
+    """Return the reference's text with a record applied, if it is in Python."""
+    tree, ours = record.text, text_of(record.symbol)
+    if tree is None or ours is None or (_is_risky(tree) and not _is_risky(ours.tree)):
+        return None
     file, name = record.symbol.split(".")
-    return tree and Text(f"{REFERENCE.name}.{file}", name, tree)
+    return Text(f"{REFERENCE.name}.{file}", name, tree)
 
 
 @functools.cache
@@ -139,10 +141,9 @@ def _definitions(path: Path) -> dict[str, Definition]:
     return found
 
 
-def _is_risky(text: Text) -> bool:
+def _is_risky(definition: ast.AST) -> bool:
     """Tell whether a change anywhere may never end, or write where nothing is."""
-    own = next(one for one in text.tree.body if _name(one) == text.name)
-    nodes = list(ast.walk(own))
+    nodes = list(ast.walk(definition))
     return any(isinstance(one, ast.While) for one in nodes) or any(
         isinstance(one, ast.Attribute) and one.attr == "slice_update" for one in nodes
     )
@@ -151,11 +152,6 @@ def _is_risky(text: Text) -> bool:
 def _is_mark(decorator: ast.expr) -> bool:
     """Tell whether a decorator only says what is a known solution."""
     return ast.unparse(decorator).startswith("specimen(")
-
-
-def _name(node: ast.stmt) -> str:
-    """Return the name of a definition."""
-    return node.name if isinstance(node, Definition) else ""
 
 
 def reshaped(x: mx.array, *axes: int) -> mx.array:

@@ -18,6 +18,11 @@ def bare_definitions(tree: ast.Module) -> dict[str, Definition]:
     return {one.name: one for one in tree.body if isinstance(one, Definition)}
 
 
+def name_of(node: ast.stmt) -> str:
+    """Return the name of a definition, and nothing for another statement."""
+    return node.name if isinstance(node, Definition) else ""
+
+
 def with_helpers(
     own: Mapping[str, Definition], name: str, leave_out: Iterable[str]
 ) -> list[str]:

@@ -193,7 +193,7 @@ def _pairs(
     for one in filter(lambda each: each.is_usual, singles):
         done = tuple(_done(one, each) for each in shown)
         if any(done) and all(does_the_same(one, outcome) for outcome in passed):
-            likely.setdefault((one.text.module, one.text.name, *done), one)
+            likely.setdefault((one.text, *done), one)
     pairs = itertools.combinations(likely.values(), 2)
     for a, b in sorted(pairs, key=_rank):
         if both := a.and_also(b):
