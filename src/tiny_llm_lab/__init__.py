@@ -1,1 +1,1 @@
-"""Experiments, timings, and the training of the embedded model."""
+"""Experiments, timings, mutation testing, and the training of the embedded model."""

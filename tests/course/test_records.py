@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.records import cpp_text, kernels, python_text, record
 from tiny_llm_course.records.record import Record, records
@@ -21,6 +20,7 @@ from tiny_llm_course.records.replacing import (
 )
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import tasks
+from tiny_llm_lab.commands.test_grader import command
 from tiny_llm_ref.basics import silu
 from tiny_llm_ref.quantize import QuantizedWeights
 

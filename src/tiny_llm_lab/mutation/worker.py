@@ -19,7 +19,10 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.engine.plugin import OUTCOMES
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
-from tiny_llm_course.mutation.outcomes import (
+from tiny_llm_course.solution import load_solution
+from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.syllabus import file_of, task_at
+from tiny_llm_lab.mutation.outcomes import (
     ALL_DONE,
     REJECTED,
     RUNNING,
@@ -28,11 +31,8 @@ from tiny_llm_course.mutation.outcomes import (
     append,
     read,
 )
-from tiny_llm_course.mutation.python import Mutant, helpers_of, mutants_of
-from tiny_llm_course.mutation.unproven import besides, left_out
-from tiny_llm_course.solution import load_solution
-from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import file_of, task_at
+from tiny_llm_lab.mutation.python import Mutant, helpers_of, mutants_of
+from tiny_llm_lab.mutation.unproven import besides, left_out
 
 LIMIT_S = 10.0
 """CPU time of one mutant on one test. On the reference none takes a tenth of it."""

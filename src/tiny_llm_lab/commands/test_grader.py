@@ -18,13 +18,13 @@ from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.engine.proof import Score, read_scores
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
-from tiny_llm_course.mutation import kernels as kernel_proof
-from tiny_llm_course.mutation import proof as python_proof
-from tiny_llm_course.mutation.proof import MutantScore
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.record import compile_ahead
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Day, select_days
+from tiny_llm_lab.mutation import kernels as kernel_proof
+from tiny_llm_lab.mutation import proof as python_proof
+from tiny_llm_lab.mutation.proof import MutantScore
 
 
 @click.command("test-grader", cls=CourseCommand)

@@ -13,10 +13,10 @@ from pathlib import Path
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
-from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation.outcomes import Tried
-from tiny_llm_course.mutation.unproven import equivalent
 from tiny_llm_course.syllabus import Day, select_days
+from tiny_llm_lab.mutation import outcomes
+from tiny_llm_lab.mutation.outcomes import Tried
+from tiny_llm_lab.mutation.unproven import equivalent
 
 SILENCE_LIMIT_S = 90.0
 """For one mutant, or one test of the reference, on a machine that does much else."""
@@ -24,7 +24,7 @@ SILENCE_LIMIT_S = 90.0
 ON_THE_CPU = {"TINY_LLM_DEVICES": "cpu"}
 """So that the list of those that pass is the same on every machine."""
 
-WORKER = ("-q", "-p", "tiny_llm_course.mutation.worker")
+WORKER = ("-q", "-p", "tiny_llm_lab.mutation.worker")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from tiny_llm_course.mutation.cpp_code import Code, flat
+from tiny_llm_lab.mutation.cpp_code import Code, flat
 
 SUPPORT = Path(__file__).with_name("mutants.h")
 OPERATIONS = {

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tiny_llm_course.mutation.cpp_code import Code, flat, regions
-from tiny_llm_course.mutation.cpp_places import NUMBER, Place, places_of
+from tiny_llm_lab.mutation.cpp_code import Code, flat, regions
+from tiny_llm_lab.mutation.cpp_places import NUMBER, Place, places_of
 
 
 @dataclass(frozen=True)
