@@ -166,7 +166,7 @@ def test_before_the_first_task_is_done_all_is_ours(main: Main) -> None:
     result = main()
 
     assert result.stderr.startswith(
-        "ours: all of it, as nothing of yours that it needs is graded as done yet\n"
+        "ours: all of it, as none of its parts is graded as done in yours yet\n"
     )
     assert result.exit_code == 0
 
@@ -194,8 +194,7 @@ def test_what_is_not_graded_as_done_is_not_heard(
 
     assert result.exit_code == 0
     assert (
-        "You have begun, and ours stands in: RMSNorm. "
-        "To hear yours, right or wrong: --try\n"
+        "You have begun, but ours runs: RMSNorm. To run yours, right or wrong: --try\n"
     ) in result.stderr
 
 
@@ -258,7 +257,9 @@ def test_a_damaged_record_is_told_in_one_line(main: Main, checkout: Checkout) ->
 
     result = main()
 
-    assert result.stderr.startswith("main: progress.json was damaged and begins anew; ")
+    assert result.stderr.startswith(
+        "main: progress.json was damaged, so it starts empty; "
+    )
     assert result.stderr.count("\n") == 1
     assert result.exit_code == 2
     assert main().exit_code == 0

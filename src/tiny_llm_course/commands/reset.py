@@ -1,4 +1,4 @@
-"""`pdm run reset`: begin a task anew."""
+"""`pdm run reset`: start a task again."""
 
 import click
 
@@ -20,7 +20,7 @@ from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 @click.command("reset", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Put back the stubs of a task, or of a whole day, to begin anew.
+    """Put back the stubs of a task, or of a whole day, to start again.
 
     All else in your files stays, and what is replaced is copied first.
     """
@@ -42,7 +42,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 
 def _report_others(symbol: str, chosen: list[Task]) -> None:
-    """Name the tasks that begin anew because they share a symbol."""
+    """Name the tasks that start again because they share a symbol."""
     name = name_of(symbol)
     for task in tasks_of(symbol):
         if task not in chosen:

@@ -42,9 +42,9 @@ OPTIONS = (
     click.option(
         "--loader",
         type=click.Choice(list(LOADERS)),
-        help="Which of the solution's models runs: week1 reads the whole text anew for "
-        "each token, week2 keeps what it has computed, kernels has weights of 8 bits "
-        "and kernels in C++, too. The default is the fastest that can run here.",
+        help="Which of the solution's models runs: week1 reads the whole text again "
+        "for each token, week2 keeps what it has computed, kernels has weights of 8 "
+        "bits and kernels in C++, too. The default is the fastest that can run here.",
     ),
     click.option(
         "--model",

@@ -74,8 +74,8 @@ def _options(default: str) -> list[Callable[[Command], Command]]:
         click.option(
             "--sanitize",
             is_flag=True,
-            help="Then run the kernels in C++ by themselves, where it is seen what "
-            "they read or write beside an array, and whether threads meet.",
+            help="Then run the kernels in C++ alone, under the compiler's sanitizers, "
+            "which find accesses outside an array, and data races.",
         ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]
@@ -98,7 +98,7 @@ def _command(name: str, default: str) -> click.Command:
         """Say of each task whether it is done, and if not, what is wrong.
 
         Options of pytest go to pytest: `-k float16` runs some tests, `-v` shows
-        pytest's own view. So does all that stands behind a `--`.
+        pytest's own view. So does everything after a `--`.
         """
         select_tasks(week, day, task)  # raises an error if there is no such day
         show |= SHOW in pytest_args
@@ -158,7 +158,7 @@ def look_at_kernels(
 ) -> None:
     """Print the sanitizers' findings in all kernels, or in those that crashed.
 
-    For kernels that pass, print that they may have passed by luck.
+    For kernels that pass, print that an error may have gone unnoticed.
     """
     asked_of = [one.task for one in reports if is_asked or one.has_crashed]
     kernels = [kernel for task in asked_of for kernel in task.kernels]

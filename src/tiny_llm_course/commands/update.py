@@ -28,13 +28,13 @@ def command() -> int:
     copies = write(_changes(updates), here().copies)
     for update in updates:
         _echo(update)
-    behind = not_pulled(here())
-    if behind:
-        click.echo(behind, err=True)
+    warning = not_pulled(here())
+    if warning:
+        click.echo(warning, err=True)
     elif not any(update.news or update.problem for update in updates):
         click.echo(say("commands.update.nothing"))
     echo_copies(copies)
-    return int(any(update.problem for update in updates) or behind is not None)
+    return int(any(update.problem for update in updates) or warning is not None)
 
 
 def _changes(updates: list[FileUpdate]) -> list[Change]:

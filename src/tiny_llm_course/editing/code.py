@@ -118,7 +118,7 @@ class Code(ABC, Generic[D_co]):
 
     @abstractmethod
     def with_import(self, line: str) -> Self:
-        """Add an import behind those of its kind, but for what is there already."""
+        """Add an import after those of its kind, except for what is there already."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -147,7 +147,7 @@ class Code(ABC, Generic[D_co]):
         """Return the number of the line with the name of a definition."""
         return self.text.count("\n", 0, definition.named) + 1
 
-    def behind(self, name: str, without: Collection[str] = ()) -> list[D_co]:
+    def dependencies(self, name: str, without: Collection[str] = ()) -> list[D_co]:
         """Return what defines `name`, and all of the file that this needs.
 
         Args:
@@ -164,7 +164,7 @@ class Code(ABC, Generic[D_co]):
 
     def imports_for(self, name: str, without: Collection[str] = ()) -> list[str]:
         """Return the imports that `name` needs, as they are written."""
-        return [one.text for one in self.behind(name, without) if one.is_import]
+        return [one.text for one in self.dependencies(name, without) if one.is_import]
 
     def counterparts(self, definition: Definition) -> list[D_co]:
         """Return what this file has in the place of a definition of the course.
@@ -195,8 +195,8 @@ class Code(ABC, Generic[D_co]):
 
     def line_end(self, at: int) -> int:
         """Return where a line ends."""
-        behind = re.compile(r"[^\r\n]*").match(self.text, at)
-        return behind.end() if behind else at
+        rest = re.compile(r"[^\r\n]*").match(self.text, at)
+        return rest.end() if rest else at
 
     @classmethod
     def emptied(cls, text: str, name: str) -> str:

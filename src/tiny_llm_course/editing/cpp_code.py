@@ -125,10 +125,12 @@ class CppCode(Code[CppDefinition]):
         """Return all functions of a name: overloads and specialisations."""
         return [one for one in self.definitions if one.name == name]
 
-    def behind(self, name: str, without: Collection[str] = ()) -> list[CppDefinition]:
+    def dependencies(
+        self, name: str, without: Collection[str] = ()
+    ) -> list[CppDefinition]:
         """Return the functions of a name, and the helpers above them."""
         last = max((one.start for one in self.named(name)), default=0)
-        return [one for one in super().behind(name, without) if one.start <= last]
+        return [one for one in super().dependencies(name, without) if one.start <= last]
 
     def unused(self) -> Iterator[CppDefinition]:
         """Yield the namespaces of helpers that nothing outside of them names."""
@@ -146,7 +148,7 @@ class CppCode(Code[CppDefinition]):
         return [found[0].strip() for found in includes(self.text)]
 
     def with_import(self, line: str) -> "CppCode":
-        """Include a file behind those of its kind, unless that is done already."""
+        """Include a file after those of its kind, unless that is done already."""
         present = list(directives(self.text))
         if line in {found[0].strip() for found in present}:
             return self

@@ -46,8 +46,8 @@ def not_pulled(checkout: Checkout) -> str | None:
     `git pull` leaves it like that where it would overwrite what is not committed.
     """
     missing = _git(checkout.root, "rev-list", "--count", "HEAD..@{upstream}")
-    is_behind = missing is not None and int(missing) > 0
-    return say("commands.update.not_pulled") if is_behind else None
+    is_newer = missing is not None and int(missing) > 0
+    return say("commands.update.not_pulled") if is_newer else None
 
 
 def _learners_files(checkout: Checkout) -> list[Path]:

@@ -125,7 +125,7 @@ class PythonCode(Code[PythonDefinition]):
         return above.start() if above else definition.start
 
     def with_import(self, line: str) -> "PythonCode":
-        """Add the names of an import that are missing, behind the last of its kind.
+        """Add the names of an import that are missing, after the last of its kind.
 
         What comes from the course gets a section of its own, as the import order of
         the project wants it.
@@ -197,10 +197,10 @@ def _definition(
             last += 1
             end = last if lines[last - 1].strip() else end
     text = "\n".join(line.rstrip("\r\n") for line in lines[first:end])
-    behind = starts[end] - (len(lines[end - 1]) - len(lines[end - 1].rstrip("\r\n")))
+    stop = starts[end] - (len(lines[end - 1]) - len(lines[end - 1].rstrip("\r\n")))
     named = starts[node.lineno - 1]
     return PythonDefinition(
-        frozenset(_bound(node)), text, starts[first], named, behind, node
+        frozenset(_bound(node)), text, starts[first], named, stop, node
     )
 
 
@@ -253,5 +253,5 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _without_docstring(node: Function | ast.ClassDef | ast.Module) -> list[ast.stmt]:
-    """Return the statements of a body behind its docstring."""
+    """Return the statements of a body after its docstring."""
     return node.body[ast.get_docstring(node, clean=False) is not None :]

@@ -166,8 +166,8 @@ def _needed_by_given(source: PythonCode, file: str) -> set[str]:
     """Return all names that the given code of a file looks up, directly or not."""
     graded = {one for one in source.names if _tasks_that_write(f"{file}.{one}")}
     given = {one for one in source.names - graded if not _is_private(one)}
-    behind = (one for name in given for one in source.behind(name, graded))
-    return {used for one in behind for used in one.uses}
+    needed = (one for name in given for one in source.dependencies(name, graded))
+    return {used for one in needed for used in one.uses}
 
 
 def _without_answer(one: PythonDefinition, given: PythonCode, file: str) -> str:

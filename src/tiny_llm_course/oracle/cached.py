@@ -28,7 +28,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tiny_llm_course.imports import course_files_behind
+from tiny_llm_course.imports import course_dependencies
 
 CACHE = Path(__file__).parents[3] / ".cache" / "truths"
 """In the checkout of this file, also when working on a copy."""
@@ -100,7 +100,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 @functools.cache
 def _folder() -> Path:
     """Return the folder of this oracle's answers, and remove those of an older one."""
-    sources = course_files_behind(Path(__file__).parent.glob("*.py"))
+    sources = course_dependencies(Path(__file__).parent.glob("*.py"))
     parts = [path.read_bytes() for path in sources]
     parts += [metadata.version(library).encode() for library in LIBRARIES]
     found = CACHE / hashlib.blake2b(b"\0".join(parts)).hexdigest()[:16]

@@ -30,7 +30,7 @@ from tiny_llm_lab.mutation.proof import MutantScore
 @click.command("test-grader", cls=CourseCommand)
 @click.option("--week", type=int, help="Only this week.")
 @click.option("--day", type=int, help="Only this day of the week.")
-@click.option("--mutants", is_flag=True, help="Change our solutions by machine.")
+@click.option("--mutants", is_flag=True, help="Change our solutions automatically.")
 @click.option("--show", metavar="NAME", help="Show the report of one known mistake.")
 def command(
     week: int | None, day: int | None, *, mutants: bool, show: str | None

@@ -1,1 +1,1 @@
-"""A proof that knows no records: a machine changes our solutions at one place."""
+"""Mutation testing: our solutions, changed automatically, have to fail a test."""

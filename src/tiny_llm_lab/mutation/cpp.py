@@ -70,7 +70,7 @@ class Header:
             first, length = own[0].number, place.end - place.start
             if first not in self._dropped:
                 before = place.before.replace(NUMBER, str(first))
-                # What is longer begins before, and ends behind, what it is around.
+                # What is longer begins before, and ends after, what it is around.
                 pieces.append((place.start, 1, -length, before, rank))
                 pieces.append((place.end, 0, length, place.after, -rank))
         pieces.sort(key=lambda one: (*one[:3], one[4]))

@@ -97,7 +97,7 @@ def _tried(day: Day) -> list[Tried]:
 def work_off(
     command: Sequence[str], path: Path, silence_limit_s: float = SILENCE_LIMIT_S
 ) -> list[Tried]:
-    """Run a command until it has tried all mutants, behind each one that ends it.
+    """Run a command until it has tried all mutants, again after each one that ends it.
 
     Args:
         command: Tries those that are not in a file yet, and writes there.

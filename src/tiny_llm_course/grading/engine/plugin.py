@@ -304,7 +304,7 @@ def pytest_terminal_summary(
 
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Name the mistake behind each task that failed, or describe the failure.
+    """Name the mistake in each task that failed, or describe the failure.
 
     Composed mistakes come last: they run hundreds of wrong solutions, and if one
     crashes the interpreter, the results before it have been written.
@@ -315,7 +315,7 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
 
 
 def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
-    """Name the known mistake behind a task, or describe how it fails, if that helps."""
+    """Name the known mistake in a task, or describe how it fails, if that helps."""
     outcomes = config.stash[OUTCOMES].get(task, [])
     found = explain(outcomes, misconceptions(task))
     names, sentences = [one.name for one in found], [one.says for one in found]

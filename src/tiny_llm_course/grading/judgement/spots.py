@@ -100,11 +100,11 @@ def _source(step: traceback.FrameSummary) -> str:
     """Return the expression that ran, or its line if that assigns or is not known."""
     line = linecache.getline(step.filename, step.lineno or 0)
     encoded = line.encode()
-    behind = encoded[step.end_colno or 0 :].decode(errors="ignore").lstrip()
+    rest = encoded[step.end_colno or 0 :].decode(errors="ignore").lstrip()
     is_assigned = (
         step.end_lineno == step.lineno
-        and behind.startswith("=")
-        and not behind.startswith("==")
+        and rest.startswith("=")
+        and not rest.startswith("==")
     )
     if step.colno is None or is_assigned:
         part = line
