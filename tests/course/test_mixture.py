@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 
 import tiny_llm_ref.layer_norm
-from tiny_llm_course.editing.plans import plan_skip
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
 from tiny_llm_course.inference.loaders import has_kernels
 from tiny_llm_course.inference.mixture import Mixture
@@ -86,7 +86,7 @@ def breaks(symbol: str) -> str:
 def solve(checkout: Checkout, solved: list[Task]) -> None:
     """Put our solutions of some tasks into the learner's files."""
     symbols = [symbol for task in solved for symbol in task.symbols]
-    write(plan_skip(checkout, symbols), checkout.copies)
+    write(plan(checkout, symbols, to_stub=False), checkout.copies)
 
 
 def up_to(week: int, day: int) -> list[Task]:

@@ -10,7 +10,7 @@ from tiny_llm_course.commands.learning import (
 )
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing.lookup import is_untouched
-from tiny_llm_course.editing.plans import plan_reset
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
@@ -28,7 +28,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if day is None:
         raise CourseError(say("commands.reset.how_much"))
     symbols = list(dict.fromkeys(part for one in chosen for part in one.parts))
-    changes = plan_reset(here(), symbols)
+    changes = plan(here(), symbols, to_stub=True)
     if not changes:
         click.echo(say("commands.reset.nothing"))
         return 0

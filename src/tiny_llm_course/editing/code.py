@@ -109,6 +109,10 @@ class Code(ABC, Generic[D_co]):
         """Return what defines a name, and nothing else with it."""
 
     @abstractmethod
+    def rest(self, definitions: Collection[D_co]) -> str:
+        """Return what the file does without some of its definitions."""
+
+    @abstractmethod
     def unused(self) -> Iterator[D_co]:
         """Yield the private helpers that nothing else needs."""
 

@@ -132,6 +132,10 @@ class CppCode(Code[CppDefinition]):
         last = max((one.start for one in self.named(name)), default=0)
         return [one for one in super().dependencies(name, without) if one.start <= last]
 
+    def rest(self, definitions: Collection[CppDefinition]) -> str:
+        """Return what the rest of the file does."""
+        return meaning(without(self.text, definitions))
+
     def unused(self) -> Iterator[CppDefinition]:
         """Yield the namespaces of helpers that nothing outside of them names."""
         used = names_in(without(self.text, self.private))

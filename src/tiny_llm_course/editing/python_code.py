@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, takewhile
@@ -103,6 +103,11 @@ class PythonCode(Code[PythonDefinition]):
     def named(self, name: str) -> list[PythonDefinition]:
         """Return the last statement that defines `name` and nothing else."""
         return [one for one in self.definitions if one.names == frozenset([name])][-1:]
+
+    def rest(self, definitions: Collection[PythonDefinition]) -> str:
+        """Return what all other statements do."""
+        others = (one for one in self.definitions if one not in definitions)
+        return "\n".join(one.meaning for one in others)
 
     def unused(self) -> Iterator[PythonDefinition]:
         """Yield the statements with a private name that no other looks up."""

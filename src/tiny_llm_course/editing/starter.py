@@ -25,7 +25,7 @@ from tiny_llm_course.editing.saving import Change
 from tiny_llm_course.extension.sources import KERNELS, sources
 from tiny_llm_course.idle import Function
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, name_of, tasks
+from tiny_llm_course.syllabus import Task, kernels, name_of, tasks, tasks_of
 
 INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
@@ -67,14 +67,8 @@ def generate_kernels(reference: Path) -> dict[str, str]:
 def answer_files(reference: Path) -> frozenset[str]:
     """Return the files of the kernels that are all answer, by path in their folder."""
     names = (path.relative_to(reference).as_posix() for path in sources(reference))
-    asked_for = {f"{KERNELS}/{kernel.partition(':')[0]}" for kernel in _kernels()}
+    asked_for = {f"{KERNELS}/{kernel.partition(':')[0]}" for kernel in kernels()}
     return frozenset(names) - asked_for
-
-
-def _kernels() -> Iterator[str]:
-    """Go through all functions in C++ that are answers."""
-    for task in tasks():
-        yield from task.kernels
 
 
 def files(checkout: Checkout) -> dict[Path, str]:
@@ -114,11 +108,11 @@ def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
         # And the line below, where it stands alone.
         alone = rf'(?<=\n\n)#include "{name}"\n\n|#include "{name}"\n'
         source = re.sub(alone, "", source)
-    owners: dict[str, str] = {}
-    for task in tasks():
-        for kernel in task.kernels:
-            if kernel.startswith(f"{file}:"):
-                owners.setdefault(name_of(kernel), str(task.address))
+    owners = {
+        name_of(kernel): str(tasks_of(kernel)[0].address)
+        for kernel in kernels()
+        if kernel.startswith(f"{file}:")
+    }
     return stubbed(source, owners)
 
 

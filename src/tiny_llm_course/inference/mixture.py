@@ -9,7 +9,7 @@ from typing import Any
 
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.syllabus import tasks
+from tiny_llm_course.syllabus import symbols
 
 OURS = "tiny_llm_lent"
 """The name of a second import of our solution, which is changed."""
@@ -68,12 +68,6 @@ class Mixture(Solution):
         """Return the learner's definition of a name, if its file was imported."""
         file, name = symbol.split(".")
         return getattr(sys.modules.get(f"{self.package}.{file}"), name, _NOTHING)
-
-
-def symbols() -> list[str]:
-    """Return all that a learner writes in Python, in the order of the course."""
-    found = (symbol for task in tasks() for symbol in task.symbols)
-    return list(dict.fromkeys(found))
 
 
 def _modules(package: str) -> list[types.ModuleType]:

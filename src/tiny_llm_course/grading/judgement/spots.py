@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from tiny_llm_course.syllabus import name_of, tasks
+from tiny_llm_course.syllabus import public_names
 from tiny_llm_course.untrusted import visible
 
 MOST = 60
@@ -79,16 +79,10 @@ def is_of_a_solution(frame: FrameType) -> bool:
     return not (is_ours or is_installed or module[0] in sys.stdlib_module_names)
 
 
-@functools.cache
-def _public() -> frozenset[str]:
-    """Return the names of the functions and classes that tasks ask for."""
-    return frozenset(name_of(symbol) for task in tasks() for symbol in task.symbols)
-
-
 def _owner(frame: FrameType) -> str:
     """Return the public name that a frame belongs to, if it is one by itself."""
     name = frame.f_code.co_qualname.partition(".")[0]
-    return name if name in _public() else ""
+    return name if name in public_names() else ""
 
 
 def _at(step: traceback.FrameSummary) -> str:
