@@ -314,7 +314,6 @@ def _contents() -> str:
 
 
 def _day(week: int, day: dict[str, Any]) -> Day:
-    """Build a day from its table in the TOML file."""
     return Day(
         week,
         day["number"],

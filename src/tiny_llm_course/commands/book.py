@@ -65,7 +65,6 @@ def command(
 
 
 def _print(lines: Iterable[str]) -> None:
-    """Print texts, one per line."""
     for line in lines:
         click.echo(line)
 

@@ -13,7 +13,12 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
-from tiny_llm_course.commands.terminal import CourseCommand, do_all
+from tiny_llm_course.commands.terminal import (
+    CourseCommand,
+    Function,
+    do_all,
+    with_options,
+)
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.extension.sanitizing import complaints
@@ -37,9 +42,6 @@ VIEWS_OF_PYTEST = {
 SHOW = "--show"
 """An option of ours that people also type after the `--`."""
 
-Command = Callable[..., int]
-"""The function of a click command."""
-
 EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
 
@@ -53,7 +55,7 @@ class GradingCommand(CourseCommand):
         return super().parse_args(ctx, args)
 
 
-def _options(default: str) -> list[Callable[[Command], Command]]:
+def _options(default: str) -> list[Callable[[Function], Function]]:
     """Return the options of a command that grades `default`."""
     return [
         click.option("--week", type=int, help="Only this week."),
@@ -112,10 +114,9 @@ def _command(name: str, default: str) -> click.Command:
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
-    for option in reversed(_options(default)):
-        command = option(command)
     settings = {"ignore_unknown_options": True}
-    return click.command(name, cls=GradingCommand, context_settings=settings)(command)
+    as_command = click.command(name, cls=GradingCommand, context_settings=settings)
+    return as_command(with_options(*_options(default))(command))
 
 
 def _as_pytest_shows_it(

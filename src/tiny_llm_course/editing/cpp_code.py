@@ -204,7 +204,6 @@ def includes(text: str) -> Iterator[re.Match[str]]:
 
 @lru_cache(maxsize=128)
 def _blocks(text: str) -> tuple[CppDefinition, ...]:
-    """Find the functions and the namespaces of helpers of a file."""
     return tuple(_Reader(text).definitions(0, len(text)))
 
 

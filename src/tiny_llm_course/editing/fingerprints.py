@@ -55,7 +55,6 @@ def of_answer(checkout: Checkout, task: Task) -> str:
 
 
 def _digest(parts: Iterable[str]) -> str:
-    """Boil texts down to a short one."""
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
 
 

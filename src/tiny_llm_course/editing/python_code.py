@@ -167,8 +167,6 @@ def meaning(node: ast.AST) -> str:
 
 
 class _WithoutDocstrings(ast.NodeTransformer):
-    """Take the docstrings out of a tree."""
-
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Drop the docstring of `node`, if it has one, and of all that is in it."""
         if isinstance(node, Function | ast.ClassDef | ast.Module):
@@ -178,7 +176,6 @@ class _WithoutDocstrings(ast.NodeTransformer):
 
 @lru_cache(maxsize=128)
 def _statements(text: str) -> tuple[PythonDefinition, ...]:
-    """Cut a file into statements."""
     try:
         body = ast.parse(text.encode()).body
     except ValueError as error:  # Python 3.11 on a null byte
@@ -237,7 +234,6 @@ def _missing(line: str, known: frozenset[str]) -> str:
 
 
 def _is_relative(node: ast.stmt) -> bool:
-    """Tell whether a statement imports a neighbour."""
     return isinstance(node, ast.ImportFrom) and node.level > 0
 
 
@@ -253,7 +249,6 @@ def _is_empty(node: ast.stmt) -> bool:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    """Tell whether a statement is a bare text."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

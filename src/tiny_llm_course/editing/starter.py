@@ -150,7 +150,7 @@ def stub(source: str, file: str) -> str:
     for one in given.definitions:
         between = source[done : one.start]
         done = one.end
-        if not any(map(_is_private, one.names - needed)):
+        if not any(name.startswith("_") for name in one.names - needed):
             text += between + _without_answer(one, given, file)
     stubs = PythonCode.parse(f"{text}\n")
     return stubs.with_import(TODO_IMPORT).text if " todo(" in text else stubs.text
@@ -159,7 +159,7 @@ def stub(source: str, file: str) -> str:
 def _needed_by_given(source: PythonCode, file: str) -> set[str]:
     """Return all names that the given code of a file looks up, directly or not."""
     graded = {one for one in source.names if _tasks_that_write(f"{file}.{one}")}
-    given = {one for one in source.names - graded if not _is_private(one)}
+    given = {one for one in source.names - graded if not one.startswith("_")}
     needed = (one for name in given for one in source.dependencies(name, graded))
     return {used for one in needed for used in one.uses}
 
@@ -200,11 +200,6 @@ def _header(node: Function | ast.ClassDef, lines: Sequence[str]) -> Sequence[str
     has_docstring = ast.get_docstring(node) is not None
     last = (first.end_lineno or first.lineno) if has_docstring else first.lineno - 1
     return lines[first_line(node) - 1 : last]
-
-
-def _is_private(name: str) -> bool:
-    """Tell whether a name begins with an underscore."""
-    return name.startswith("_")
 
 
 def _is_public(name: str) -> bool:

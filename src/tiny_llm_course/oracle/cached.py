@@ -57,7 +57,6 @@ class Asked:
         return ask
 
     def _compute(self, name: str, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Call the oracle itself."""
         module = importlib.import_module(f"{__package__}.{self._module}")
         return getattr(module, name)(*args, **kwargs)
 
@@ -90,7 +89,6 @@ def _kept(path: Path) -> Any:  # noqa: ANN401 - as the oracle has it
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)

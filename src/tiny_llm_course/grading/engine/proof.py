@@ -56,7 +56,6 @@ def read_scores(path: Path) -> list[Score]:
 
 
 def _score(line: str) -> Score:
-    """Read one score."""
     entry = json.loads(line)
     return Score(task=Address(**entry.pop("task")), **entry)
 

@@ -86,7 +86,6 @@ def _owner(frame: FrameType) -> str:
 
 
 def _at(step: traceback.FrameSummary) -> str:
-    """Write a place as file and line."""
     return f"{Path(step.filename).name}:{step.lineno}"
 
 
