@@ -18,6 +18,7 @@ from tiny_llm_course.grading.judgement.inputs import (
 )
 from tiny_llm_course.grading.scenarios.architecture import embedded
 from tiny_llm_course.grading.scenarios.multiple_outputs import Stacked, repeated
+from tiny_llm_course.grading.scenarios.rounding import clear_of_ties
 from tiny_llm_course.oracle.cached import matvec, quantize
 from tiny_llm_course.oracle.stored import Stored, drawn, quantised
 
@@ -138,14 +139,14 @@ def test_task_3_multiplies_what_the_vector_is_rounded_to(
     """Numbers that are not near a tie, so they can be rounded in only one way."""
     stored = drawn((17, 384), group_size, bits, dtype)
 
-    _assert_rounded_product(grade, INT8, _clear(384, group_size, dtype), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(384, group_size, dtype), stored)
 
 
 @each_dtype_of_scales
 def test_task_3_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) -> None:
     stored = drawn((7, 256), 64, 4, stored_as)
 
-    _assert_rounded_product(grade, INT8, _clear(256, 64), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(256, 64), stored)
 
 
 @each_shape
@@ -154,7 +155,7 @@ def test_task_3_computes_all_rows_and_columns(
 ) -> None:
     stored = drawn(shape, 64, 4)
 
-    _assert_rounded_product(grade, INT8, _clear(shape[1], 64), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(shape[1], 64), stored)
 
 
 @each_width
@@ -174,7 +175,7 @@ def test_task_3_holds_the_largest_products(
 @pytest.mark.parametrize("group_size", [32, 64])
 def test_task_3_keeps_groups_of_zeros(grade: Grader, group_size: int) -> None:
     stored = drawn((5, 256), group_size, 4)
-    x = mx.concatenate([_clear(128, group_size), mx.zeros((128,))])
+    x = mx.concatenate([clear_of_ties(128, group_size), mx.zeros((128,))])
 
     _assert_rounded_product(grade, INT8, x, stored)
 
@@ -225,7 +226,9 @@ def test_task_4_agrees_with_torch(
 ) -> None:
     stored = drawn((17, 384), group_size, bits, dtype)
 
-    _assert_rounded_product(grade, THREADED, _clear(384, group_size, dtype), stored)
+    _assert_rounded_product(
+        grade, THREADED, clear_of_ties(384, group_size, dtype), stored
+    )
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 7, 150, 1001, 4864])
@@ -234,14 +237,14 @@ def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> 
     """Fewer rows than threads, and row counts that the pieces do not divide."""
     stored = drawn((num_rows, length), 64, 4, mx.float16)
 
-    _assert_rounded_product(grade, THREADED, _clear(length, 64), stored)
+    _assert_rounded_product(grade, THREADED, clear_of_ties(length, 64), stored)
 
 
 @pytest.mark.parametrize("num_rows", [3, 150])
 def test_task_4_is_the_same_each_time(grade: Grader, num_rows: int) -> None:
     """The order of threads must not matter. A race may show only in many calls."""
     stored = drawn((num_rows, 128), 64, 4)
-    x, weights = _clear(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
+    x, weights = clear_of_ties(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
 
     call = Stacked(THREADED, (x, weights), times=100)
 
@@ -282,21 +285,6 @@ def _assert_near_product(
     truth = matvec.within_rounding(x, stored)
 
     grade.assert_close(Call(variant, (x, weights)), truth, x.dtype)
-
-
-def _clear(length: int, group_size: int, dtype: mx.Dtype = mx.float32) -> mx.array:
-    """Draw numbers within a fifth of a step of their rounded values.
-
-    The step is a power of two, different for each group, and the largest number is 127
-    steps, so that no rounding to a half type gives a tie.
-    """
-    rng = np.random.default_rng(length + group_size)
-    groups = (length // group_size, group_size)
-    steps = rng.integers(-127, 128, groups) + rng.uniform(-0.2, 0.2, groups)
-    steps[:, 0] = 127 * rng.choice([-1, 1], groups[0])
-    steps = np.clip(rng.permuted(steps, axis=1), -127, 127)
-    sizes = np.exp2(rng.integers(-14, -6, (groups[0], 1)))
-    return mx.array((steps * sizes).astype(np.float32).ravel()).astype(dtype)
 
 
 def _trained() -> tuple[mx.array, Stored]:

@@ -23,6 +23,7 @@ from tiny_llm_course.grading.judgement.inputs import (
 from tiny_llm_course.grading.judgement.memory import PeakOf
 from tiny_llm_course.grading.scenarios.architecture import embedded
 from tiny_llm_course.grading.scenarios.predicting import kernels_set_to
+from tiny_llm_course.grading.scenarios.rounding import whole_steps
 from tiny_llm_course.oracle.cached import kernels, quantize
 from tiny_llm_course.oracle.stored import Stored, drawn, quantised
 
@@ -183,7 +184,7 @@ def test_task_3_product_in_integers_is_exact(
 ) -> None:
     """These activations are whole steps, so that rounding them changes nothing."""
     stored = _stored((outputs, 256), group_size, bits)
-    x = _whole_steps(tokens, 256, group_size)
+    x = whole_steps(tokens, 256, group_size)
 
     _assert_product(grade, INT8, x, stored)
 
@@ -194,14 +195,14 @@ def test_task_3_long_rows(
     grade: Grader, length: int, group_size: int, bits: int
 ) -> None:
     stored = _stored((19, length), group_size, bits)
-    x = _whole_steps(14, length, group_size)
+    x = whole_steps(14, length, group_size)
 
     _assert_product(grade, INT8, x, stored)
 
 
 def test_task_3_has_more_outputs_than_inputs(grade: Grader) -> None:
     stored = _stored((150, 64), 64, 4)
-    x = _whole_steps(3, 64, 64)
+    x = whole_steps(3, 64, 64)
 
     _assert_product(grade, INT8, x, stored)
 
@@ -226,7 +227,7 @@ def test_task_3_product_has_the_dtype_of_the_activations(
     grade: Grader, scales: mx.Dtype, dtype: mx.Dtype
 ) -> None:
     stored = _stored((19, 256), 64, 4, scales)
-    x = _whole_steps(14, 256, 64).astype(dtype)
+    x = whole_steps(14, 256, 64).astype(dtype)
 
     _assert_product(grade, INT8, x, stored)
 
@@ -245,7 +246,7 @@ def test_task_3_largest_sums_fit(grade: Grader, sign: int, bits: int) -> None:
 
 def test_task_3_groups_of_zeros_contribute_nothing(grade: Grader) -> None:
     stored = _stored((17, 256), 64, 4)
-    x = _whole_steps(3, 256, 64)
+    x = whole_steps(3, 256, 64)
     x[1] = 0
     x[2, 64:128] = 0
 
@@ -283,7 +284,7 @@ def test_task_4_threads_compute_all_of_it(
     grade: Grader, tokens: int, outputs: int, bits: int
 ) -> None:
     stored = _stored((outputs, 256), 64, bits)
-    x = _whole_steps(tokens, 256, 64)
+    x = whole_steps(tokens, 256, 64)
 
     _assert_product(grade, THREADED, x, stored)
 
@@ -294,7 +295,7 @@ def test_task_4_threads_compute_groups_of_any_size(
     grade: Grader, length: int, group_size: int, bits: int
 ) -> None:
     stored = _stored((37, length), group_size, bits)
-    x = _whole_steps(30, length, group_size)
+    x = whole_steps(30, length, group_size)
 
     _assert_product(grade, THREADED, x, stored)
 
@@ -305,7 +306,7 @@ def test_task_4_threads_agree_on_a_large_product(
     grade: Grader, tokens: int, dtype: mx.Dtype
 ) -> None:
     stored = _stored((475, 256), 64, 4)
-    x = _whole_steps(tokens, 256, 64).astype(dtype)
+    x = whole_steps(tokens, 256, 64).astype(dtype)
 
     _assert_product(grade, THREADED, x, stored)
 
@@ -332,7 +333,7 @@ def test_task_5_linear_is_that_of_the_kernels(
     dtype: mx.Dtype,
 ) -> None:
     stored = _stored((128, 128), 64, 4, dtype)
-    x = _whole_steps(13, 128, 64).astype(dtype)[: int(np.prod(batch))]
+    x = whole_steps(13, 128, 64).astype(dtype)[: int(np.prod(batch))]
     bias = (normal(128, dtype=dtype, name="bias"),) if has_bias else ()
 
     call = Call(LINEAR, (x.reshape(*batch, 128), _weights(grade, stored), *bias))
@@ -401,19 +402,3 @@ def _assert_product(grade: Grader, variant: str, x: mx.array, stored: Stored) ->
 def _product(grade: Grader, variant: str, x: mx.array, stored: Stored) -> Call:
     """Call one variant of the ladder."""
     return Call(variant, (x, _weights(grade, stored)))
-
-
-def _whole_steps(tokens: int, length: int, group_size: int) -> mx.array:
-    """Draw activations that 8 bits represent exactly, each group with its own step.
-
-    The largest of a group is 127 steps, positive or negative. A step is a power of two,
-    so the half types hold all of them too.
-    """
-    rng = np.random.default_rng(tokens)
-    shape = (tokens, length // group_size, group_size)
-    entries = rng.integers(-90, 91, shape)
-    largest = rng.integers(0, group_size, shape[:2])
-    signs = rng.choice([-127, 127], shape[:2])
-    np.put_along_axis(entries, largest[..., None], signs[..., None], axis=-1)
-    steps = 2.0 ** rng.integers(-7, -1, (*shape[:2], 1))
-    return mx.array((entries * steps).reshape(tokens, length).astype(np.float32))
