@@ -30,8 +30,8 @@ HEAD = """\
 
 Each public name of the required tasks, each promise of its docstring, its shapes and
 its defaults, and the graded tests that fail where the promise is broken. Sentences that
-promise nothing have their reason in brackets. What stands under `Raises` helps whoever
-uses a solution: no test asks for it. Made by
+promise nothing have their reason in brackets. What is under `Raises` is written for
+callers: no test asks for it. Made by
 `pdm run python -m tiny_llm_course.checks.promises` from `tests/promises`.
 """
 

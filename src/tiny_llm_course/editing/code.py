@@ -23,7 +23,7 @@ class Definition(ABC):
         names: What it defines in the file.
         text: How it is written, with a line feed between lines.
         start: Where it begins in the file.
-        named: Where its name stands, for links.
+        named: Where its name is, for links.
         end: Where it ends.
     """
 
@@ -73,14 +73,14 @@ class Code(ABC, Generic[D_co]):
 
     Attributes:
         text: The whole file.
-        definitions: What stands at its top level, in order.
+        definitions: Those at its top level, in order.
     """
 
     text: str
     definitions: tuple[D_co, ...]
 
     GAP: ClassVar[str]
-    """What stands between two definitions."""
+    """The text between two definitions."""
 
     @classmethod
     @abstractmethod

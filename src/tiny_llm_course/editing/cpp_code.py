@@ -1,9 +1,8 @@
 """A file in C++: the functions in its namespaces, and the namespaces of helpers.
 
-This is no parser: it blanks out what is no code, matches brackets, and takes what
-stands in front of a brace for what it looks like. So it reads whatever a learner has
-half written, as long as the brackets match, where a parser loses the functions around
-a mistake.
+This is not a parser. It blanks out what is not code, matches brackets, and judges what
+is in front of a brace by its looks. So it can read code that is half written, as long
+as the brackets match, where a parser would lose the functions around a mistake.
 """
 
 import re
@@ -50,8 +49,8 @@ class CppDefinition(Definition):
 
     Attributes:
         head: Where it begins without that.
-        body: Where its "{" stands.
-        inside: What stands between the braces, comments included.
+        body: Where its "{" is.
+        inside: The text between the braces, comments included.
     """
 
     head: int
@@ -176,7 +175,7 @@ def meaning(text: str) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Return all names that stand in code."""
+    """Return all names in a piece of code."""
     return {one.group() for one in _TOKEN.finditer(text) if one.lastgroup == "name"}
 
 
@@ -310,7 +309,7 @@ class _Reader:
         return start
 
     def _error(self, at: int) -> SyntaxError:
-        """Complain about a bracket that stands alone."""
+        """Complain about a bracket without its counterpart."""
         error = SyntaxError(f"'{self._code[at]}' has no counterpart")
         error.lineno = self._code.count("\n", 0, at) + 1
         return error

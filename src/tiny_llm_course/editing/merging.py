@@ -1,4 +1,4 @@
-"""Whether git has brought the new version of the course, or stands half-way."""
+"""Whether git has merged the new version of the course, or is in the middle of it."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ MARKER = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 
 
 def half_merged(checkout: Checkout) -> str | None:
-    """Say what stands half-way between two versions, and how to go on."""
+    """Say which file is not merged yet, and how to go on."""
     unfinished = _unfinished(checkout.root)
     finish = unfinished or "git commit"
     for path in _learners_files(checkout):

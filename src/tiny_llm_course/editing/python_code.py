@@ -1,4 +1,4 @@
-"""A file in Python: `ast` says where the statements at its top level stand."""
+"""A file in Python: `ast` says where the statements at its top level are."""
 
 import ast
 import io

@@ -31,7 +31,7 @@ class Header:
 
     Args:
         name: What the file is called.
-        text: What stands in it.
+        text: Its content.
         answers: Its functions that a learner writes.
         first_number: Of its mutants.
     """

@@ -1,6 +1,6 @@
 """Where an answer stands in a header in C++, and the tokens that it is made of.
 
-This is no parser. It trusts the layout of the reference, where what stands between two
+This is no parser. It trusts the layout of the reference, where what is between two
 spaces is an operator, and an angle without spaces belongs to a template.
 """
 
@@ -205,7 +205,7 @@ class Code:
         return i
 
     def arguments(self, opening: int, closing: int) -> list[str]:
-        """Return what stands between commas."""
+        """Return the arguments between two brackets."""
         found, first, i = list[str](), opening + 1, opening + 1
         while i <= closing:
             if self._opens_angle(i):

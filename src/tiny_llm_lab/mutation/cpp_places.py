@@ -65,7 +65,7 @@ class Place:
         end: Where they end.
         before: What is put in front of them, so that they can be replaced.
         after: What is put after them.
-        changes: Of each mutant, what stands there and what it makes of it.
+        changes: For each mutant, the code there and what it becomes.
     """
 
     start: int

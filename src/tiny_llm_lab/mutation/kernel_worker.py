@@ -3,7 +3,7 @@
     python -m tiny_llm_lab.mutation.kernel_worker FOLDER DAY FILE
 
 FOLDER is a solution with mutants in its kernels, DAY a number in Week 2. The numbers of
-the mutants come from standard input, and what comes of each is written to FILE.
+the mutants come from standard input, and the outcome of each is written to FILE.
 """
 
 import ctypes
@@ -176,7 +176,7 @@ class Proof:
     module: Module
 
     def tried(self, numbers: Sequence[int]) -> Iterator[Tried]:
-        """Yield what comes of each mutant."""
+        """Yield the outcome of each mutant."""
         noted = in_child(self._note)
         if isinstance(noted, str):
             raise SystemExit(f"the reference does not pass, with no mutant: {noted}")

@@ -178,7 +178,7 @@ def headers_of(days: Sequence[Day]) -> dict[str, Header]:
 
 
 def _write(headers: dict[str, Header]) -> None:
-    """Write the sources anew where they differ, with the headers changed."""
+    """Write the sources where they differ, with the headers changed."""
     own = _texts(REFERENCE_KERNELS)
     own |= {f"kernels/{name}": one.text() for name, one in headers.items()}
     own["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")

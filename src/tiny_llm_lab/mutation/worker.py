@@ -1,6 +1,6 @@
 """A plugin of pytest: when the reference has passed, it runs mutants on its tests.
 
-What comes of each is written down line by line, since a mutant may end the process.
+The outcome of each is written down line by line, since a mutant may end the process.
 """
 
 import resource
@@ -52,7 +52,7 @@ class TooLongError(BaseException):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--mutants`."""
-    parser.addoption("--mutants", type=Path, help="write what comes of each here")
+    parser.addoption("--mutants", type=Path, help="write the outcome of each here")
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
@@ -76,14 +76,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def _file(config: pytest.Config) -> Path:
-    """Return where to write what comes of each mutant."""
+    """Return where to write the outcomes."""
     path = config.getoption("--mutants")
     assert isinstance(path, Path)
     return path
 
 
 def try_all(mutants: Iterable[Mutant], trials: Sequence[Trial], path: Path) -> None:
-    """Run mutants on the tests of their tasks, and write down what comes of them.
+    """Run mutants on the tests of their tasks, and write down the outcomes.
 
     Args:
         mutants: Those that the file knows are left alone.

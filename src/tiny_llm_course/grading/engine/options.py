@@ -27,13 +27,13 @@ def add(parser: pytest.Parser) -> None:
         "--results",
         type=Path,
         metavar="FILE",
-        help="write what comes of each graded test here, and skip those already there",
+        help="write the outcome of each graded test here, and skip those already there",
     )
     parser.addoption(
         "--scores",
         type=Path,
         metavar="FILE",
-        help="run each test on all known solutions, and write what comes of it here",
+        help="run each test on all known solutions, and write the scores here",
     )
     parser.addoption(
         fence.OPTION,

@@ -1,4 +1,4 @@
-"""Where in a solution an error came up: the expression, and the check behind it."""
+"""Where in a solution an error came up: the expression, and the check around it."""
 
 import ast
 import functools
@@ -21,10 +21,10 @@ class Spot:
     """The place in a solution that an error comes from.
 
     Attributes:
-        at: File and line, as it is told.
+        at: File and line, as a report shows them.
         source: The expression that failed.
         check: The condition under which its author raises. Empty if nobody does.
-        values: The variables of the check, as it is told.
+        values: The variables of the check, as a report shows them.
         parameters: What the function is called with.
         callee: The public name that the place belongs to, if the test called another.
         handed_at: File and line in which the other calls this one.
