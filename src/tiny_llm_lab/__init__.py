@@ -1,1 +1,1 @@
-"""Experiments, timings, mutation testing, and the training of the embedded model."""
+"""Experiments, timings, proofs of the tests, and the training of the embedded model."""

@@ -15,7 +15,6 @@ from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
-from tiny_llm_course.grading.engine.proof import Score, read_scores
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.places import REFERENCE
@@ -25,6 +24,7 @@ from tiny_llm_course.syllabus import Day, select_days
 from tiny_llm_lab.mutation import kernels as kernel_proof
 from tiny_llm_lab.mutation import proof as python_proof
 from tiny_llm_lab.mutation.proof import MutantScore
+from tiny_llm_lab.proof import Score, read_scores
 
 
 @click.command("test-grader", cls=CourseCommand)
@@ -102,7 +102,7 @@ def _measure(days: list[Day]) -> list[Score]:
     compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
-        options = ["-q", "--scores", str(path)]
+        options = ["-q", "-p", "tiny_llm_lab.proof", "--scores", str(path)]
         arguments = session.pytest_arguments(days, "tiny_llm_ref", options)
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],

@@ -16,7 +16,6 @@ import pytest
 from tiny_llm_course.grading.diagnosis import known_mistakes
 from tiny_llm_course.grading.diagnosis.composing import compose
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
-from tiny_llm_course.grading.engine.plugin import OUTCOMES
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.solution import load_solution
@@ -33,6 +32,7 @@ from tiny_llm_lab.mutation.outcomes import (
 )
 from tiny_llm_lab.mutation.python import Mutant, helpers_of, mutants_of
 from tiny_llm_lab.mutation.unproven import besides, left_out
+from tiny_llm_lab.proof import trials_of
 
 LIMIT_S = 10.0
 """CPU time of one mutant on one test. On the reference none takes a tenth of it."""
@@ -62,17 +62,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Run all mutants that no earlier process has run."""
-    from jaxtyping import config
-
-    path = _file(session.config)
-    outcomes = session.config.stash[OUTCOMES]
-    if session.testsfailed or not outcomes:
+    trials = trials_of(session)
+    if session.testsfailed or not trials:
         return
-    config.update("jaxtyping_disable", True)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
-    trials = [one.trial for of_task in outcomes.values() for one in of_task]
-    try_all(_mutants(trials), trials, path)
+    try_all(_mutants(trials), trials, _file(session.config))
 
 
 def _file(config: pytest.Config) -> Path:

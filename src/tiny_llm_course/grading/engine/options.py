@@ -9,7 +9,7 @@ from tiny_llm_course.syllabus import Address
 
 
 def add(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--task`, `--results`, `--scores` and `--scratch`."""
+    """Add `--solution`, `--task`, `--results` and `--scratch`."""
     parser.addoption(
         "--solution",
         default="tiny_llm",
@@ -28,12 +28,6 @@ def add(parser: pytest.Parser) -> None:
         type=Path,
         metavar="FILE",
         help="write the outcome of each graded test here, and skip those already there",
-    )
-    parser.addoption(
-        "--scores",
-        type=Path,
-        metavar="FILE",
-        help="run each test on all known solutions, and write the scores here",
     )
     parser.addoption(
         fence.OPTION,

@@ -35,7 +35,6 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     explain,
 )
 from tiny_llm_course.grading.engine import fence, options
-from tiny_llm_course.grading.engine.proof import append_score, score
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
@@ -125,16 +124,6 @@ def _check_shapes(package: str) -> None:
     from tiny_llm_course.grading.engine import shapes  # imports beartype
 
     install_import_hook(package, f"{shapes.__name__}.checked")
-
-
-def _check_no_shapes() -> None:
-    """Stop checking annotations.
-
-    The reference has passed with the checks; learners' code runs without them.
-    """
-    from jaxtyping import config
-
-    config.update("jaxtyping_disable", True)
 
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
@@ -280,16 +269,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         results.append(path, results.Ending())
         for explanation in _composed(session.config):
             results.append(path, explanation)
-    path = session.config.getoption("--scores")
-    if path:
-        _check_no_shapes()
-        trials = [
-            outcome.trial
-            for outcomes in session.config.stash[OUTCOMES].values()
-            for outcome in outcomes
-        ]
-        for task in session.config.stash[OUTCOMES]:
-            append_score(path, score(task, trials))
 
 
 def pytest_terminal_summary(

@@ -1,15 +1,21 @@
-"""Proves the tests: known mistakes fail and are named, right solutions pass."""
+"""Proves the tests: known mistakes fail and are named, right solutions pass.
+
+It is a plugin of pytest, which has run the tests on the reference before.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
+
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Outcome,
     explain,
     verdict_on,
 )
+from tiny_llm_course.grading.engine.plugin import OUTCOMES
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.specimens import Specimen, accepted, misconceptions
 from tiny_llm_course.syllabus import Address, foundations, task_at
@@ -42,6 +48,31 @@ class Score:
     def is_proven(self) -> bool:
         """Whether the tests reject, name and accept as they should."""
         return not (self.not_rejected or self.not_accepted or self.misplaced)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--scores`."""
+    parser.addoption("--scores", type=Path, help="write a line for each task here")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Run the tests on all known solutions of their tasks."""
+    path, trials = session.config.getoption("--scores"), trials_of(session)
+    assert isinstance(path, Path)
+    for task in dict.fromkeys(trial.task for trial in trials):
+        append_score(path, score(task, trials))
+
+
+def trials_of(session: pytest.Session) -> list[Trial]:
+    """Return the graded tests that have run, to be run again on other solutions.
+
+    The reference has passed with annotations checked; learners' code runs without.
+    """
+    from jaxtyping import config
+
+    config.update("jaxtyping_disable", True)
+    outcomes = session.config.stash[OUTCOMES].values()
+    return [one.trial for of_task in outcomes for one in of_task]
 
 
 def append_score(path: Path, one: Score) -> None:
