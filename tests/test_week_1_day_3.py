@@ -13,6 +13,7 @@ from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
 from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
+    attention_arguments,
     attention_weights,
     embedded,
     under,
@@ -221,16 +222,8 @@ def test_task_3_begins_anew_at_every_call(grade: Grader) -> None:
 def test_task_3_knows_its_arguments_by_name(grade: Grader) -> None:
     sizes = Architecture(rope_theta=100.0)
     x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
-    names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv")
-    named = {
-        "hidden_size": 32,
-        "num_heads": 4,
-        "num_kv_heads": 2,
-        **dict(zip(names, weights.values(), strict=True)),
-        "max_seq_len": 64,
-        "theta": 100.0,
-    }
 
+    named = attention_arguments(sizes, weights)
     call = Call(ATTENTION, (x,), {"mask": None}, build=(), named=named)
 
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
@@ -259,12 +252,8 @@ def _assert_attends(
 
     The truth is that of `transformers`.
     """
-    weights = attention_weights(sizes, x.dtype)
-    if known:
-        weights = {name: known[name] for name in weights}
-    heads = (sizes.num_attention_heads, sizes.num_key_value_heads)
-    positions = (sizes.max_position_embeddings, sizes.rope_theta)
-    build = (sizes.hidden_size, *heads, *weights.values(), *positions)
+    weights = known or attention_weights(sizes, x.dtype)
+    build = tuple(attention_arguments(sizes, weights).values())
     call = Call(ATTENTION, (x, mask), build=build, earlier=earlier)
 
     if mask == "causal":

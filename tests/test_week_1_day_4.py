@@ -13,6 +13,7 @@ from tiny_llm_course.grading.scenarios.architecture import (
     Architecture,
     Weights,
     embedded,
+    mlp_arguments,
     mlp_weights,
     under,
 )
@@ -148,12 +149,10 @@ def test_task_2_mlp_agrees_with_torch(
 
 
 def test_task_2_mlp_knows_its_arguments_by_name(grade: Grader) -> None:
-    x = normal(1, 3, 8)
-    weights = mlp_weights(Architecture(hidden_size=8, intermediate_size=12), x.dtype)
-    names = ("w_gate", "w_up", "w_down")
-    given = dict(zip(names, weights.values(), strict=True))
+    sizes = Architecture(hidden_size=8, intermediate_size=12)
+    x, weights = normal(1, 3, 8), mlp_weights(sizes, mx.float32)
 
-    call = Call(MLP, (x,), build=(), named={"dim": 8, "hidden_dim": 12, **given})
+    call = Call(MLP, (x,), build=(), named=mlp_arguments(sizes, weights))
 
     grade.assert_close(call, feed_forward.swiglu(x, *weights.values()), x.dtype)
 

@@ -14,8 +14,11 @@ from tiny_llm_course.grading.judgement.closeness import copied, wide
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
 from tiny_llm_course.grading.scenarios.architecture import (
+    IDS,
+    UNUSUAL,
     Architecture,
     Weights,
+    block_arguments,
     block_weights,
     dequantised,
     embedded,
@@ -28,8 +31,6 @@ from tiny_llm_course.oracle.cached import attention, basics, exact, qwen2
 BLOCK = "qwen2_week1.Qwen2TransformerBlock"
 EMBEDDING = "embedding.Embedding"
 MODEL = "qwen2_week1.Qwen2ModelWeek1"
-
-IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
 
 @each_dtype
@@ -63,19 +64,8 @@ def test_task_1_block_passes_its_eps_to_both_norms(grade: Grader) -> None:
 def test_task_1_block_knows_its_arguments_by_name(grade: Grader) -> None:
     sizes = Architecture(rms_norm_eps=0.5)
     x, weights = normal(1, 4, 32), block_weights(sizes, mx.float32)
-    projections = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
-    gains = ("w_input_layernorm", "w_post_attention_layernorm")
-    named = {
-        "num_attention_heads": 4,
-        "num_kv_heads": 2,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "rms_norm_eps": 0.5,
-        **dict(zip((*projections, *gains), weights.values(), strict=True)),
-        "max_seq_len": 64,
-        "theta": 10000.0,
-    }
 
+    named = block_arguments(sizes, weights)
     call = Call(BLOCK, (x,), {"mask": None}, build=(), named=named)
 
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
@@ -161,17 +151,9 @@ def test_task_3_model_agrees_with_transformers(
 
 def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
     """Layers, heads, eps and base differ from any constants in the code."""
-    sizes = Architecture(
-        hidden_size=24,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        num_hidden_layers=3,
-        rms_norm_eps=0.1,
-        rope_theta=300.0,
-    )
-    weights = model_weights(sizes, mx.float32)
+    weights = model_weights(UNUSUAL, mx.float32)
 
-    _assert_model(grade, mlx_model(sizes, weights), weights, sizes, mx.float32)
+    _assert_model(grade, mlx_model(UNUSUAL, weights), weights, UNUSUAL, mx.float32)
 
 
 @pytest.mark.parametrize("bits", [4, 8])
@@ -225,16 +207,7 @@ def _assert_block(
     mask: str | None,
 ) -> None:
     """Run one block, and compare with `transformers`."""
-    build = (
-        sizes.num_attention_heads,
-        sizes.num_key_value_heads,
-        sizes.hidden_size,
-        sizes.intermediate_size,
-        sizes.rms_norm_eps,
-        *(weights[name] for name in block_weights(sizes, x.dtype)),
-        sizes.max_position_embeddings,
-        sizes.rope_theta,
-    )
+    build = tuple(block_arguments(sizes, weights).values())
     call = Call(BLOCK, (x, mask), build=build)
 
     bias = attention.causal_mask(x.shape[1], x.shape[1]) if mask else None

@@ -3,9 +3,6 @@
 The chapter: book/en/week-1-day-6-generating.md
 """
 
-import contextlib
-import io
-
 import mlx.core as mx
 import pytest
 
@@ -18,11 +15,13 @@ from tiny_llm_course.grading.scenarios.fakes import (
     ByteTokenizer,
     ScriptedModel,
 )
+from tiny_llm_course.grading.scenarios.generating import (
+    LONG_TEXT,
+    assert_prints_once,
+    assert_prints_while_it_generates,
+)
 
 GENERATE = "generate.simple_generate"
-
-LONG_TEXT = " and then" * 7
-"""More tokens than any fixed number of steps would cover."""
 
 
 @pytest.mark.parametrize("prompt", ["Once", "x"])
@@ -36,44 +35,12 @@ def test_task_1_returns_the_likeliest_text(grade: Grader, prompt: str) -> None:
 
 
 def test_task_1_prints_the_text_once(grade: Grader) -> None:
-    """In one piece, and without the end token. Other output is allowed."""
-    model = ScriptedModel("Once", " upon a time")
-
-    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
-
-    with contextlib.redirect_stdout(io.StringIO()) as screen:
-        grade.run(call)
-    printed = screen.getvalue().strip()
-    is_whole = "upon a time" in printed and "<end>" not in printed
-    grade.assert_that(
-        is_whole and printed.count("upon") == 1,
-        call,
-        say("week_1_day_6.complaints.not_printed_once", printed=printed),
-    )
+    assert_prints_once(grade, GENERATE, ScriptedModel("Once", " upon a time"), None)
 
 
 def test_task_1_prints_while_it_generates(grade: Grader) -> None:
     """A reader should not have to wait for the end of the text, or of a line."""
-    seen = io.BytesIO()
-    screen = io.TextIOWrapper(seen, encoding="utf-8")
-    printed_before: list[str] = []
-
-    class WatchedModel(ScriptedModel):
-        def __call__(self, inputs: mx.array) -> mx.array:
-            printed_before.append(seen.getvalue().decode())
-            return super().__call__(inputs)
-
-    model = WatchedModel("Once", " upon a time")
-    call = Call(GENERATE, (model, ByteTokenizer(), "Once", None))
-
-    with contextlib.redirect_stdout(screen):
-        grade.run(call)
-    printed = printed_before[-1] if printed_before else ""
-    grade.assert_that(
-        "upon" in printed,
-        call,
-        say("week_1_day_6.complaints.printed_late", printed=printed),
-    )
+    assert_prints_while_it_generates(grade, GENERATE, ScriptedModel, None)
 
 
 def test_task_1_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> None:

@@ -3,10 +3,6 @@
 The chapter: book/en/week-2-day-1-kv-cache.md
 """
 
-import contextlib
-import io
-from collections.abc import Sequence
-
 import mlx.core as mx
 import pytest
 from mlx import nn
@@ -17,12 +13,17 @@ from tiny_llm_course.grading.judgement.closeness import copied, wide
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
 from tiny_llm_course.grading.scenarios.architecture import (
+    IDS,
+    UNUSUAL,
     Architecture,
     Weights,
+    attention_arguments,
     attention_weights,
+    block_arguments,
     block_weights,
     dequantised,
     embedded,
+    mlp_arguments,
     mlp_weights,
     mlx_model,
     model_weights,
@@ -41,6 +42,11 @@ from tiny_llm_course.grading.scenarios.fakes import (
     ByteTokenizer,
     ScriptedCachedModel,
 )
+from tiny_llm_course.grading.scenarios.generating import (
+    LONG_TEXT,
+    assert_prints_once,
+    assert_prints_while_it_generates,
+)
 from tiny_llm_course.oracle.cached import qwen2
 
 ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
@@ -48,11 +54,6 @@ MLP = "qwen2_week2.Qwen2MLP"
 BLOCK = "qwen2_week2.Qwen2TransformerBlock"
 MODEL = "qwen2_week2.Qwen2ModelWeek2"
 GENERATE = "generate.simple_generate_with_kv_cache"
-
-LONG_TEXT = " and then" * 7
-"""More tokens than any fixed number of steps would cover."""
-
-IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
 
 MIXED = (3, 1, 2, 1)
 """Several tokens at the beginning, and again when the cache holds some."""
@@ -253,16 +254,7 @@ def test_task_2_attention_has_a_base_of_a_million_when_none_is_given(
 def test_task_2_attention_knows_its_arguments_by_name(grade: Grader) -> None:
     sizes = Architecture(rope_theta=100.0)
     x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
-    names = ("wq", "wk", "wv", "wo", "bq", "bk", "bv")
-    named = {
-        "hidden_size": 32,
-        "num_heads": 4,
-        "num_kv_heads": 2,
-        **dict(zip(names, weights.values(), strict=True)),
-        "max_seq_len": 64,
-        "theta": 100.0,
-        "use_flash_attention": False,
-    }
+    named = attention_arguments(sizes, weights) | {"use_flash_attention": False}
 
     call = InPieces(
         ATTENTION, (x,), {"mask": "causal"}, build=(), named=named, pieces=(5, 4)
@@ -278,7 +270,7 @@ def test_task_2_mlp_agrees_with_transformers(grade: Grader, dtype: mx.Dtype) -> 
     weights = mlp_weights(sizes, dtype)
     x = normal(2, 3, sizes.hidden_size, dtype=dtype)
 
-    build = (sizes.hidden_size, sizes.intermediate_size, *weights.values())
+    build = tuple(mlp_arguments(sizes, weights).values())
     call = Call(MLP, (x,), build=build)
 
     grade.assert_close(call, qwen2.mlp(x, weights), dtype)
@@ -291,10 +283,8 @@ def test_task_2_mlp_treats_leading_axes_alike(
     sizes = Architecture()
     weights = mlp_weights(sizes, mx.float32)
     x = normal(*leading, sizes.hidden_size)
-    given = dict(zip(("w_gate", "w_up", "w_down"), weights.values(), strict=True))
-    widths = {"dim": sizes.hidden_size, "hidden_dim": sizes.intermediate_size}
 
-    call = Call(MLP, (x,), build=(), named={**widths, **given})
+    call = Call(MLP, (x,), build=(), named=mlp_arguments(sizes, weights))
 
     grade.assert_close(call, qwen2.mlp(x, weights), mx.float32)
 
@@ -308,16 +298,7 @@ def test_task_2_block_agrees_with_transformers(
     weights = block_weights(sizes, dtype)
     x = normal(2, 7, sizes.hidden_size, dtype=dtype)
 
-    build = (
-        sizes.num_attention_heads,
-        sizes.num_key_value_heads,
-        sizes.hidden_size,
-        sizes.intermediate_size,
-        sizes.rms_norm_eps,
-        *weights.values(),
-        sizes.max_position_embeddings,
-        sizes.rope_theta,
-    )
+    build = tuple(block_arguments(sizes, weights).values())
     call = InPieces(BLOCK, (x, "causal"), build=build, pieces=pieces)
 
     grade.assert_close(call, qwen2.block_in_pieces(x, weights, sizes, pieces), dtype)
@@ -330,7 +311,7 @@ def test_task_2_block_without_a_mask_sees_everything(
     sizes = Architecture(rms_norm_eps=0.5)
     x, weights = normal(2, 5, 32), block_weights(sizes, mx.float32)
 
-    build = (4, 2, 32, 48, 0.5, *weights.values(), 64, sizes.rope_theta)
+    build = tuple(block_arguments(sizes, weights).values())
     call = InPieces(BLOCK, (x, *mask), build=build, pieces=(5,))
 
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
@@ -351,18 +332,8 @@ def test_task_2_block_knows_its_arguments_by_name(grade: Grader) -> None:
     """The default base is a million."""
     sizes = Architecture(rms_norm_eps=0.5, rope_theta=1000000.0)
     x, weights = normal(1, 9, 32), block_weights(sizes, mx.float32)
-    projections = ("wq", "wk", "wv", "wo", "bq", "bk", "bv", "w_gate", "w_up", "w_down")
-    gains = ("w_input_layernorm", "w_post_attention_layernorm")
-    named = {
-        "num_attention_heads": 4,
-        "num_kv_heads": 2,
-        "hidden_size": 32,
-        "intermediate_size": 48,
-        "rms_norm_eps": 0.5,
-        **dict(zip((*projections, *gains), weights.values(), strict=True)),
-        "max_seq_len": 64,
-        "use_flash_attention": False,
-    }
+    named = block_arguments(sizes, weights) | {"use_flash_attention": False}
+    del named["theta"]
 
     call = InPieces(
         BLOCK, (x,), {"mask": "causal"}, build=(), named=named, pieces=(5, 4)
@@ -396,16 +367,7 @@ def test_task_3_model_agrees_with_transformers(
 
 def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
     """Layers, heads, eps and base differ from any constants in the code."""
-    sizes = Architecture(
-        hidden_size=24,
-        num_attention_heads=3,
-        num_key_value_heads=1,
-        num_hidden_layers=3,
-        rms_norm_eps=0.1,
-        rope_theta=300.0,
-    )
-
-    _assert_model(grade, sizes, mx.float32, MIXED)
+    _assert_model(grade, UNUSUAL, mx.float32, MIXED)
 
 
 @pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])
@@ -419,43 +381,22 @@ def test_task_3_model_reads_quantised_weights(
     model = mlx_model(sizes, model_weights(sizes, mx.float32))
     nn.quantize(model, group_size=32, bits=4)
 
-    ids = mx.array(IDS)
-    layers = sizes.num_hidden_layers
-    call = InPieces(MODEL, (ids,), build=(model,), pieces=MIXED, num_caches=layers)
+    call = _model_call(model, sizes, MIXED)
 
-    truth = qwen2.model_in_pieces(ids, dequantised(model), sizes, MIXED)
-    grade.assert_close(call, truth, mx.float32)
+    _assert_logits(grade, call, dequantised(model), sizes)
 
 
 def test_task_3_model_agrees_on_the_checkpoint_that_comes_along(grade: Grader) -> None:
     sizes, weights = embedded()
-    model = mlx_model(sizes, weights)
 
-    ids = mx.array(IDS)
-    layers = sizes.num_hidden_layers
-    call = InPieces(MODEL, (ids,), build=(model,), pieces=MIXED, num_caches=layers)
+    call = _model_call(mlx_model(sizes, weights), sizes, MIXED)
 
-    truth = qwen2.model_in_pieces(ids, weights, sizes, MIXED)
-    grade.assert_close(call, truth, mx.float32)
+    _assert_logits(grade, call, weights, sizes)
 
 
 def test_task_3_model_begins_anew_with_new_caches(grade: Grader) -> None:
     """Only the caches hold earlier tokens, not the model."""
-    sizes = Architecture()
-    weights = model_weights(sizes, mx.float32)
-
-    ids = mx.array(IDS)
-    call = InPieces(
-        MODEL,
-        (ids,),
-        build=(mlx_model(sizes, weights),),
-        pieces=(6, 1),
-        num_caches=sizes.num_hidden_layers,
-        times=2,
-    )
-
-    truth = qwen2.model_in_pieces(ids, weights, sizes, (6, 1))
-    grade.assert_close(call, truth, mx.float32)
+    _assert_model(grade, Architecture(), mx.float32, (6, 1), times=2)
 
 
 def test_task_3_model_says_how_many_caches_it_needs(grade: Grader) -> None:
@@ -501,46 +442,12 @@ def test_task_4_begins_each_text_with_empty_caches(grade: Grader) -> None:
 
 
 def test_task_4_prints_the_text_once(grade: Grader) -> None:
-    """In one piece, and without the end token. Other output is allowed."""
-    model = ScriptedCachedModel("Once", " upon a time")
-
-    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
-
-    with contextlib.redirect_stdout(io.StringIO()) as screen:
-        grade.run(call)
-    printed = screen.getvalue().strip()
-    is_whole = "upon a time" in printed and "<end>" not in printed
-    grade.assert_that(
-        is_whole and printed.count("upon") == 1,
-        call,
-        say("week_1_day_6.complaints.not_printed_once", printed=printed),
-    )
+    assert_prints_once(grade, GENERATE, ScriptedCachedModel("Once", " upon a time"))
 
 
 def test_task_4_prints_while_it_generates(grade: Grader) -> None:
     """The text appears at once, not at the end of a line."""
-    seen = io.BytesIO()
-    screen = io.TextIOWrapper(seen, encoding="utf-8")
-    printed_before: list[str] = []
-
-    class WatchedModel(ScriptedCachedModel):
-        def __call__(
-            self, inputs: mx.array, offset: int, cache: Sequence[object]
-        ) -> mx.array:
-            printed_before.append(seen.getvalue().decode())
-            return super().__call__(inputs, offset, cache)
-
-    model = WatchedModel("Once", " upon a time")
-    call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
-
-    with contextlib.redirect_stdout(screen):
-        grade.run(call)
-    printed = printed_before[-1] if printed_before else ""
-    grade.assert_that(
-        "upon" in printed,
-        call,
-        say("week_1_day_6.complaints.printed_late", printed=printed),
-    )
+    assert_prints_while_it_generates(grade, GENERATE, ScriptedCachedModel)
 
 
 def test_task_4_stops_at_once_when_the_end_token_comes_first(grade: Grader) -> None:
@@ -611,14 +518,7 @@ def _attention_call(
     *mask: mx.array | str | None,
 ) -> InPieces:
     """Return a call that builds the attention and passes `x`, masked or not."""
-    build = (
-        sizes.hidden_size,
-        sizes.num_attention_heads,
-        sizes.num_key_value_heads,
-        *weights.values(),
-        sizes.max_position_embeddings,
-        sizes.rope_theta,
-    )
+    build = tuple(attention_arguments(sizes, weights).values())
     return InPieces(ATTENTION, (x, *mask), build=build, pieces=pieces)
 
 
@@ -639,18 +539,38 @@ def _assert_model(
     sizes: Architecture,
     dtype: mx.Dtype,
     pieces: tuple[int, ...],
-    num_tokens: int = 7,
+    **more: int,
 ) -> None:
-    """Run the model on the first tokens of `IDS`, and compare with `transformers`."""
+    """Run a model with random weights, and compare with `transformers`."""
     weights = model_weights(sizes, dtype)
-    ids = mx.array(IDS)[:, :num_tokens]
 
-    call = InPieces(
+    call = _model_call(mlx_model(sizes, weights), sizes, pieces, **more)
+
+    _assert_logits(grade, call, weights, sizes)
+
+
+def _model_call(
+    model: nn.Module,
+    sizes: Architecture,
+    pieces: tuple[int, ...],
+    num_tokens: int = 7,
+    times: int = 1,
+) -> InPieces:
+    """Return a call that passes the first tokens of `IDS` to the solution's model."""
+    return InPieces(
         MODEL,
-        (ids,),
-        build=(mlx_model(sizes, weights),),
+        (mx.array(IDS)[:, :num_tokens],),
+        build=(model,),
         pieces=pieces,
         num_caches=sizes.num_hidden_layers,
+        times=times,
     )
 
-    grade.assert_close(call, qwen2.model_in_pieces(ids, weights, sizes, pieces), dtype)
+
+def _assert_logits(
+    grade: Grader, call: InPieces, weights: Weights, sizes: Architecture
+) -> None:
+    """Compare the output of a model with that of `transformers`."""
+    truth = qwen2.model_in_pieces(call.args[0], weights, sizes, call.pieces)
+
+    grade.assert_close(call, truth, weights["model.norm.weight"].dtype)

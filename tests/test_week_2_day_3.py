@@ -4,7 +4,6 @@ The chapter: book/en/week-2-day-3-quantised-weights.md
 """
 
 import mlx.core as mx
-import numpy as np
 import pytest
 from mlx import nn
 
@@ -15,10 +14,16 @@ from tiny_llm_course.grading.judgement.exact import (
     assert_tuple,
 )
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
+from tiny_llm_course.grading.judgement.inputs import (
+    each_dtype,
+    each_group_size,
+    each_width,
+    normal,
+    weight,
+)
 from tiny_llm_course.grading.scenarios.architecture import embedded
 from tiny_llm_course.oracle.cached import quantize
-from tiny_llm_course.oracle.stored import Stored, dequantised, quantised
+from tiny_llm_course.oracle.stored import Stored, dequantised, drawn, quantised
 
 QUANTIZE = "quantize.quantize"
 DEQUANTIZE = "quantize.dequantize"
@@ -26,8 +31,6 @@ WEIGHTS = "quantize.QuantizedWeights"
 MATMUL = "quantize.quantized_matmul"
 LINEAR = "quantize.quantized_linear"
 
-each_width = pytest.mark.parametrize("bits", [4, 8, 2])
-each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
 
 KINDS = (
     "of both signs",
@@ -91,7 +94,7 @@ def test_task_2_equals_mlx_bit_for_bit(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
     """Words of random bits, including the highest, with scales of both signs."""
-    stored = _stored((3,), 256, group_size, bits, dtype)
+    stored = drawn((3, 256), group_size, bits, dtype)
 
     call = _dequantize(stored)
 
@@ -100,7 +103,7 @@ def test_task_2_equals_mlx_bit_for_bit(
 
 @pytest.mark.parametrize("rows", [(1,), (2, 3)], ids=str)
 def test_task_2_treats_leading_axes_alike(grade: Grader, rows: tuple[int, ...]) -> None:
-    stored = _stored(rows, 128, 32, 4, mx.float32)
+    stored = drawn((*rows, 128), 32, 4)
 
     call = _dequantize(stored)
 
@@ -249,18 +252,6 @@ def _with_ends(draws: mx.array, low: float, high: float) -> mx.array:
     groups = mx.unflatten(draws, -1, (-1, 64))
     ends = mx.broadcast_to(mx.array([low, high]), (*groups.shape[:-1], 2))
     return mx.flatten(mx.concatenate([groups[..., 2:], ends], axis=-1), -2, -1)
-
-
-def _stored(
-    rows: tuple[int, ...], length: int, group_size: int, bits: int, dtype: mx.Dtype
-) -> Stored:
-    """Draw every bit of some words, and a scale and a bias for each group."""
-    rng = np.random.default_rng(bits)
-    words = rng.integers(0, 2**32, (*rows, length * bits // 32), dtype=np.uint32)
-    shape = (*rows, length // group_size)
-    scales = normal(*shape, dtype=dtype, name="scales")
-    biases = normal(*shape, dtype=dtype, scale=4, name="biases")
-    return Stored(mx.array(words), scales, biases, group_size, bits)
 
 
 def _dequantize(stored: Stored) -> Call:

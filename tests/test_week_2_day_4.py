@@ -9,11 +9,18 @@ import pytest
 
 from tiny_llm_course.grading.judgement.call import Call, dtype_name
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.inputs import DTYPES, each_dtype, normal
+from tiny_llm_course.grading.judgement.inputs import (
+    DTYPES,
+    each_dtype,
+    each_group_size,
+    each_width,
+    normal,
+)
 from tiny_llm_course.grading.scenarios.architecture import embedded
 from tiny_llm_course.grading.scenarios.multiple_outputs import Stacked, repeated
+from tiny_llm_course.grading.scenarios.rounding import clear_of_ties
 from tiny_llm_course.oracle.cached import matvec, quantize
-from tiny_llm_course.oracle.stored import Stored, quantised
+from tiny_llm_course.oracle.stored import Stored, drawn, quantised
 
 NAIVE = "kernels.matvec_naive"
 BLOCKED = "kernels.matvec_blocked"
@@ -22,8 +29,6 @@ INT8 = "kernels.matvec_int8"
 THREADED = "kernels.matvec_threaded"
 WEIGHTS = "quantize.QuantizedWeights"
 
-each_width = pytest.mark.parametrize("bits", [4, 8, 2])
-each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
 each_dtype_of_scales = pytest.mark.parametrize("stored_as", DTYPES, ids=dtype_name)
 each_shape = pytest.mark.parametrize(
     "shape", [(1, 64), (3, 896), (4, 128), (17, 1088), (6, 4864), (5, 192)], ids=str
@@ -42,7 +47,7 @@ each_variant_of_task_1 = pytest.mark.parametrize(
 def test_task_1_agrees_with_torch(
     grade: Grader, variant: str, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
-    stored = _stored(17, 384, group_size, bits, dtype)
+    stored = drawn((17, 384), group_size, bits, dtype)
 
     _assert_product(grade, variant, normal(384, dtype=dtype), stored)
 
@@ -53,7 +58,7 @@ def test_task_1_reads_scales_of_any_dtype(
     grade: Grader, variant: str, stored_as: mx.Dtype
 ) -> None:
     """Kernels compute in float32: no weight is rounded to the dtype of its scale."""
-    stored = _stored(7, 256, 64, 4, stored_as)
+    stored = drawn((7, 256), 64, 4, stored_as)
 
     _assert_product(grade, variant, normal(256), stored)
 
@@ -63,14 +68,14 @@ def test_task_1_reads_scales_of_any_dtype(
 def test_task_1_computes_all_rows_and_columns(
     grade: Grader, variant: str, shape: tuple[int, int]
 ) -> None:
-    stored = _stored(*shape, 64, 4, mx.float32)
+    stored = drawn(shape, 64, 4)
 
     _assert_product(grade, variant, normal(shape[1]), stored)
 
 
 @each_variant_of_task_1
 def test_task_1_reads_a_vector_that_lies_apart(grade: Grader, variant: str) -> None:
-    stored = _stored(5, 128, 32, 4, mx.float32)
+    stored = drawn((5, 128), 32, 4)
 
     _assert_product(grade, variant, normal(3, 128).T[:, 1], stored)
 
@@ -88,14 +93,14 @@ def test_task_1_multiplies_a_trained_layer(grade: Grader, variant: str) -> None:
 def test_task_2_agrees_with_torch(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
-    stored = _stored(17, 384, group_size, bits, dtype)
+    stored = drawn((17, 384), group_size, bits, dtype)
 
     _assert_product(grade, SIMD, normal(384, dtype=dtype), stored)
 
 
 @each_dtype_of_scales
 def test_task_2_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) -> None:
-    stored = _stored(7, 256, 64, 4, stored_as)
+    stored = drawn((7, 256), 64, 4, stored_as)
 
     _assert_product(grade, SIMD, normal(256), stored)
 
@@ -104,7 +109,7 @@ def test_task_2_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) ->
 def test_task_2_computes_all_rows_and_columns(
     grade: Grader, shape: tuple[int, int]
 ) -> None:
-    stored = _stored(*shape, 64, 4, mx.float32)
+    stored = drawn(shape, 64, 4)
 
     _assert_product(grade, SIMD, normal(shape[1]), stored)
 
@@ -114,7 +119,7 @@ def test_task_2_computes_all_rows_and_columns(
 def test_task_2_computes_a_row_that_no_register_divides(
     grade: Grader, length: int, bits: int
 ) -> None:
-    stored = _stored(3, length, 32, bits, mx.float32)
+    stored = drawn((3, length), 32, bits)
 
     _assert_product(grade, SIMD, normal(length), stored)
 
@@ -132,25 +137,25 @@ def test_task_3_multiplies_what_the_vector_is_rounded_to(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
     """Numbers that are not near a tie, so they can be rounded in only one way."""
-    stored = _stored(17, 384, group_size, bits, dtype)
+    stored = drawn((17, 384), group_size, bits, dtype)
 
-    _assert_rounded_product(grade, INT8, _clear(384, group_size, dtype), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(384, group_size, dtype), stored)
 
 
 @each_dtype_of_scales
 def test_task_3_reads_scales_of_any_dtype(grade: Grader, stored_as: mx.Dtype) -> None:
-    stored = _stored(7, 256, 64, 4, stored_as)
+    stored = drawn((7, 256), 64, 4, stored_as)
 
-    _assert_rounded_product(grade, INT8, _clear(256, 64), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(256, 64), stored)
 
 
 @each_shape
 def test_task_3_computes_all_rows_and_columns(
     grade: Grader, shape: tuple[int, int]
 ) -> None:
-    stored = _stored(*shape, 64, 4, mx.float32)
+    stored = drawn(shape, 64, 4)
 
-    _assert_rounded_product(grade, INT8, _clear(shape[1], 64), stored)
+    _assert_rounded_product(grade, INT8, clear_of_ties(shape[1], 64), stored)
 
 
 @each_width
@@ -159,7 +164,7 @@ def test_task_3_holds_the_largest_products(
     grade: Grader, group_size: int, bits: int
 ) -> None:
     """All bits of the weights are set, and all activations are 127 or -127."""
-    stored = _stored(3, 256, group_size, bits, mx.float32)
+    stored = drawn((3, 256), group_size, bits)
     full = mx.full(stored.packed.shape, 2**32 - 1, mx.uint32)
     stored = Stored(full, stored.scales, stored.biases, group_size, bits)
     x = mx.concatenate([mx.full((128,), 1.5), mx.full((128,), -0.25)])
@@ -169,8 +174,8 @@ def test_task_3_holds_the_largest_products(
 
 @pytest.mark.parametrize("group_size", [32, 64])
 def test_task_3_keeps_groups_of_zeros(grade: Grader, group_size: int) -> None:
-    stored = _stored(5, 256, group_size, 4, mx.float32)
-    x = mx.concatenate([_clear(128, group_size), mx.zeros((128,))])
+    stored = drawn((5, 256), group_size, 4)
+    x = mx.concatenate([clear_of_ties(128, group_size), mx.zeros((128,))])
 
     _assert_rounded_product(grade, INT8, x, stored)
 
@@ -180,14 +185,14 @@ def test_task_3_keeps_groups_of_zeros(grade: Grader, group_size: int) -> None:
 def test_task_3_is_off_by_no_more_than_rounding(
     grade: Grader, size: float, bits: int
 ) -> None:
-    stored = _stored(9, 896, 64, bits, mx.float32)
+    stored = drawn((9, 896), 64, bits)
 
     _assert_near_product(grade, INT8, normal(896, scale=size), stored)
 
 
 def test_task_3_rounds_each_group_by_itself(grade: Grader) -> None:
     """A number a thousand times as large as the others affects only its own group."""
-    stored = _stored(9, 896, 64, 4, mx.float32)
+    stored = drawn((9, 896), 64, 4)
     x = mx.concatenate([mx.array([1000.0]), normal(895)])
 
     _assert_near_product(grade, INT8, x, stored)
@@ -199,7 +204,7 @@ def test_task_3_looks_for_the_largest_in_the_whole_group(
     grade: Grader, group_size: int, bits: int
 ) -> None:
     """The largest number is in the last quarter, once at the very end."""
-    stored = _stored(5, 2 * group_size, group_size, bits, mx.float32)
+    stored = drawn((5, 2 * group_size), group_size, bits)
     steps = np.random.default_rng(group_size).integers(-50, 51, (2, group_size))
     steps[0, -1], steps[1, -group_size // 4] = 127, -127
     x = mx.array((steps * np.float32(0.25)).astype(np.float32).ravel())
@@ -219,25 +224,27 @@ def test_task_3_multiplies_a_trained_layer(grade: Grader) -> None:
 def test_task_4_agrees_with_torch(
     grade: Grader, group_size: int, bits: int, dtype: mx.Dtype
 ) -> None:
-    stored = _stored(17, 384, group_size, bits, dtype)
+    stored = drawn((17, 384), group_size, bits, dtype)
 
-    _assert_rounded_product(grade, THREADED, _clear(384, group_size, dtype), stored)
+    _assert_rounded_product(
+        grade, THREADED, clear_of_ties(384, group_size, dtype), stored
+    )
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3, 7, 150, 1001, 4864])
 @pytest.mark.parametrize("length", [64, 896])
 def test_task_4_computes_each_row(grade: Grader, length: int, num_rows: int) -> None:
     """Fewer rows than threads, and row counts that the pieces do not divide."""
-    stored = _stored(num_rows, length, 64, 4, mx.float16)
+    stored = drawn((num_rows, length), 64, 4, mx.float16)
 
-    _assert_rounded_product(grade, THREADED, _clear(length, 64), stored)
+    _assert_rounded_product(grade, THREADED, clear_of_ties(length, 64), stored)
 
 
 @pytest.mark.parametrize("num_rows", [3, 150])
 def test_task_4_is_the_same_each_time(grade: Grader, num_rows: int) -> None:
     """The order of threads must not matter. A race may show only in many calls."""
-    stored = _stored(num_rows, 128, 64, 4, mx.float32)
-    x, weights = _clear(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
+    stored = drawn((num_rows, 128), 64, 4)
+    x, weights = clear_of_ties(128, 64), grade.run(Call(WEIGHTS, stored.fields()))
 
     call = Stacked(THREADED, (x, weights), times=100)
 
@@ -278,33 +285,6 @@ def _assert_near_product(
     truth = matvec.within_rounding(x, stored)
 
     grade.assert_close(Call(variant, (x, weights)), truth, x.dtype)
-
-
-def _stored(
-    num_rows: int, length: int, group_size: int, bits: int, dtype: mx.Dtype
-) -> Stored:
-    """Draw every bit of some words, and a scale and a bias for each group."""
-    rng = np.random.default_rng(bits)
-    words = rng.integers(0, 2**32, (num_rows, length * bits // 32), dtype=np.uint32)
-    shape = (num_rows, length // group_size)
-    scales = normal(*shape, dtype=dtype, name="scales")
-    biases = normal(*shape, dtype=dtype, scale=4, name="biases")
-    return Stored(mx.array(words), scales, biases, group_size, bits)
-
-
-def _clear(length: int, group_size: int, dtype: mx.Dtype = mx.float32) -> mx.array:
-    """Draw numbers within a fifth of a step of their rounded values.
-
-    The step is a power of two, different for each group, and the largest number is 127
-    steps, so that no rounding to a half type gives a tie.
-    """
-    rng = np.random.default_rng(length + group_size)
-    groups = (length // group_size, group_size)
-    steps = rng.integers(-127, 128, groups) + rng.uniform(-0.2, 0.2, groups)
-    steps[:, 0] = 127 * rng.choice([-1, 1], groups[0])
-    steps = np.clip(rng.permuted(steps, axis=1), -127, 127)
-    sizes = np.exp2(rng.integers(-14, -6, (groups[0], 1)))
-    return mx.array((steps * sizes).astype(np.float32).ravel()).astype(dtype)
 
 
 def _trained() -> tuple[mx.array, Stored]:

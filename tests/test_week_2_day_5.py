@@ -3,10 +3,7 @@
 The chapter: book/en/week-2-day-5-tiled-product.md
 """
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from unittest.mock import patch
+from functools import partial
 
 import mlx.core as mx
 import numpy as np
@@ -15,11 +12,20 @@ import pytest
 from tiny_llm_course.grading.judgement.call import Call, dtype_name
 from tiny_llm_course.grading.judgement.exact import assert_tuple
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.inputs import DTYPES, each_dtype, normal, weight
+from tiny_llm_course.grading.judgement.inputs import (
+    DTYPES,
+    each_dtype,
+    each_group_size,
+    each_width,
+    normal,
+    weight,
+)
 from tiny_llm_course.grading.judgement.memory import PeakOf
 from tiny_llm_course.grading.scenarios.architecture import embedded
+from tiny_llm_course.grading.scenarios.predicting import kernels_set_to
+from tiny_llm_course.grading.scenarios.rounding import whole_steps
 from tiny_llm_course.oracle.cached import kernels, quantize
-from tiny_llm_course.oracle.stored import Stored, quantised
+from tiny_llm_course.oracle.stored import Stored, drawn, quantised
 
 WEIGHTS = "quantize.QuantizedWeights"
 NAIVE = "kernels.matmul_naive"
@@ -29,8 +35,9 @@ INT8 = "kernels.matmul_int8"
 THREADED = "kernels.matmul_threaded"
 LINEAR = "quantize.quantized_linear"
 
-each_width = pytest.mark.parametrize("bits", [4, 8, 2])
-each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
+_stored = partial(drawn, scale=0.02, bias=0.2)
+"""Draws a matrix of small weights, as a trained one has."""
+
 each_scale = pytest.mark.parametrize("scales", DTYPES, ids=dtype_name)
 each_float_variant = pytest.mark.parametrize("variant", [NAIVE, BLOCKED])
 
@@ -50,9 +57,7 @@ def test_task_1_product_agrees_with_torch(
     stored = quantised(weight(19, 384), group_size, bits)
     x = normal(5, 384, dtype=dtype)
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), dtype)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -63,9 +68,7 @@ def test_task_1_any_number_of_tokens_and_outputs(
     stored = quantised(weight(outputs, 320), 64, 4)
     x = normal(tokens, 320)
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -76,9 +79,7 @@ def test_task_1_long_rows(
     stored = quantised(weight(19, length), group_size, 4)
     x = normal(3, length)
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -86,9 +87,7 @@ def test_task_1_has_more_outputs_than_inputs(grade: Grader, variant: str) -> Non
     stored = quantised(weight(150, 64), 64, 4)
     x = normal(3, 64)
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -100,9 +99,7 @@ def test_task_1_scales_may_be_stored_in_half_precision(
     stored = quantised(weight(19, 256, scales), 64, 4)
     x = normal(3, 256)
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -111,9 +108,7 @@ def test_task_1_product_takes_every_other_token(grade: Grader, variant: str) -> 
     stored = quantised(weight(19, 128), 64, 4)
     x = normal(10, 128)[::2]
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_float_variant
@@ -124,9 +119,7 @@ def test_task_1_half_precision_is_summed_in_float32(
     stored = quantised(mx.abs(weight(17, 1024)) + 0.5, 64, 8)
     x = mx.abs(normal(2, 1024, dtype=mx.float16))
 
-    call = _product(grade, variant, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float16)
+    _assert_product(grade, variant, x, stored)
 
 
 @each_width
@@ -135,7 +128,7 @@ def test_task_1_half_precision_is_summed_in_float32(
 def test_task_2_panel_has_its_rows_in_order(
     grade: Grader, first_row: int, group_size: int, bits: int
 ) -> None:
-    stored = _stored(32, 256, group_size, bits)
+    stored = _stored((32, 256), group_size, bits)
 
     call = Call(PACK, (_weights(grade, stored), first_row))
 
@@ -145,7 +138,7 @@ def test_task_2_panel_has_its_rows_in_order(
 @each_width
 def test_task_2_panel_of_three_small_groups(grade: Grader, bits: int) -> None:
     """Its rows are no whole number of 16 bytes, and it ends where they do."""
-    stored = _stored(16, 96, 32, bits)
+    stored = _stored((16, 96), 32, bits)
 
     call = Call(PACK, (_weights(grade, stored), 0))
 
@@ -156,7 +149,7 @@ def test_task_2_panel_of_three_small_groups(grade: Grader, bits: int) -> None:
 def test_task_2_panel_has_its_scales_in_float32(
     grade: Grader, scales: mx.Dtype
 ) -> None:
-    stored = _stored(16, 128, 32, 4, scales)
+    stored = _stored((16, 128), 32, 4, scales)
 
     call = Call(PACK, (_weights(grade, stored), 0))
 
@@ -169,7 +162,7 @@ def test_task_2_last_panel_has_the_rows_that_are_left(
     grade: Grader, rows: int, first_row: int, bits: int
 ) -> None:
     """Its values for rows that do not exist are not looked at."""
-    stored = _stored(rows, 128, 64, bits)
+    stored = _stored((rows, 128), 64, bits)
     expected = kernels.panel(stored, first_row)
 
     call = Call(PACK, (_weights(grade, stored), first_row))
@@ -190,12 +183,10 @@ def test_task_3_product_in_integers_is_exact(
     grade: Grader, tokens: int, outputs: int, group_size: int, bits: int
 ) -> None:
     """These activations are whole steps, so that rounding them changes nothing."""
-    stored = _stored(outputs, 256, group_size, bits)
-    x = _whole_steps(tokens, 256, group_size)
+    stored = _stored((outputs, 256), group_size, bits)
+    x = whole_steps(tokens, 256, group_size)
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 @each_width
@@ -203,21 +194,17 @@ def test_task_3_product_in_integers_is_exact(
 def test_task_3_long_rows(
     grade: Grader, length: int, group_size: int, bits: int
 ) -> None:
-    stored = _stored(19, length, group_size, bits)
-    x = _whole_steps(14, length, group_size)
+    stored = _stored((19, length), group_size, bits)
+    x = whole_steps(14, length, group_size)
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 def test_task_3_has_more_outputs_than_inputs(grade: Grader) -> None:
-    stored = _stored(150, 64, 64, 4)
-    x = _whole_steps(3, 64, 64)
+    stored = _stored((150, 64), 64, 4)
+    x = whole_steps(3, 64, 64)
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 @each_width
@@ -225,15 +212,13 @@ def test_task_3_has_more_outputs_than_inputs(grade: Grader) -> None:
 def test_task_3_largest_may_be_the_last_of_a_group(
     grade: Grader, group_size: int, bits: int
 ) -> None:
-    stored = _stored(17, 256, group_size, bits)
+    stored = _stored((17, 256), group_size, bits)
     steps = normal(13, 256 // group_size, group_size)
     steps = mx.round(mx.clip(steps * 20, -60, 60))
     steps[..., -1] = 127
     x = steps.reshape(13, 256) / 64
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 @each_dtype
@@ -241,12 +226,10 @@ def test_task_3_largest_may_be_the_last_of_a_group(
 def test_task_3_product_has_the_dtype_of_the_activations(
     grade: Grader, scales: mx.Dtype, dtype: mx.Dtype
 ) -> None:
-    stored = _stored(19, 256, 64, 4, scales)
-    x = _whole_steps(14, 256, 64).astype(dtype)
+    stored = _stored((19, 256), 64, 4, scales)
+    x = whole_steps(14, 256, 64).astype(dtype)
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), dtype)
+    _assert_product(grade, INT8, x, stored)
 
 
 @each_width
@@ -258,20 +241,16 @@ def test_task_3_largest_sums_fit(grade: Grader, sign: int, bits: int) -> None:
     stored = Stored(words, scales, -scales, 128, bits)
     x = mx.full((13, 128), 127.0 * sign)
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 def test_task_3_groups_of_zeros_contribute_nothing(grade: Grader) -> None:
-    stored = _stored(17, 256, 64, 4)
-    x = _whole_steps(3, 256, 64)
+    stored = _stored((17, 256), 64, 4)
+    x = whole_steps(3, 256, 64)
     x[1] = 0
     x[2, 64:128] = 0
 
-    call = _product(grade, INT8, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, INT8, x, stored)
 
 
 @each_dtype
@@ -304,12 +283,10 @@ def test_task_3_rounds_to_the_nearest_step(grade: Grader, part: float) -> None:
 def test_task_4_threads_compute_all_of_it(
     grade: Grader, tokens: int, outputs: int, bits: int
 ) -> None:
-    stored = _stored(outputs, 256, 64, bits)
-    x = _whole_steps(tokens, 256, 64)
+    stored = _stored((outputs, 256), 64, bits)
+    x = whole_steps(tokens, 256, 64)
 
-    call = _product(grade, THREADED, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, THREADED, x, stored)
 
 
 @each_width
@@ -317,12 +294,10 @@ def test_task_4_threads_compute_all_of_it(
 def test_task_4_threads_compute_groups_of_any_size(
     grade: Grader, length: int, group_size: int, bits: int
 ) -> None:
-    stored = _stored(37, length, group_size, bits)
-    x = _whole_steps(30, length, group_size)
+    stored = _stored((37, length), group_size, bits)
+    x = whole_steps(30, length, group_size)
 
-    call = _product(grade, THREADED, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
+    _assert_product(grade, THREADED, x, stored)
 
 
 @each_dtype
@@ -330,17 +305,15 @@ def test_task_4_threads_compute_groups_of_any_size(
 def test_task_4_threads_agree_on_a_large_product(
     grade: Grader, tokens: int, dtype: mx.Dtype
 ) -> None:
-    stored = _stored(475, 256, 64, 4)
-    x = _whole_steps(tokens, 256, 64).astype(dtype)
+    stored = _stored((475, 256), 64, 4)
+    x = whole_steps(tokens, 256, 64).astype(dtype)
 
-    call = _product(grade, THREADED, x, stored)
-
-    grade.assert_close(call, quantize.matmul(x, stored), dtype)
+    _assert_product(grade, THREADED, x, stored)
 
 
 def test_task_4_threads_return_the_same_each_time(grade: Grader) -> None:
     """The order of threads must not matter."""
-    weights = _weights(grade, _stored(475, 256, 64, 4))
+    weights = _weights(grade, _stored((475, 256), 64, 4))
     x = normal(50, 256)
 
     call = Call(THREADED, (x, weights), times=20)
@@ -359,14 +332,14 @@ def test_task_5_linear_is_that_of_the_kernels(
     has_bias: bool,
     dtype: mx.Dtype,
 ) -> None:
-    stored = _stored(128, 128, 64, 4, dtype)
-    x = _whole_steps(13, 128, 64).astype(dtype)[: int(np.prod(batch))]
+    stored = _stored((128, 128), 64, 4, dtype)
+    x = whole_steps(13, 128, 64).astype(dtype)[: int(np.prod(batch))]
     bias = (normal(128, dtype=dtype, name="bias"),) if has_bias else ()
 
     call = Call(LINEAR, (x.reshape(*batch, 128), _weights(grade, stored), *bias))
 
     right = quantize.matmul(x.reshape(*batch, 128), stored, *bias)
-    with _kernels("own"):
+    with kernels_set_to("own"):
         grade.assert_close(call, right, dtype)
 
 
@@ -380,7 +353,7 @@ def test_task_5_linear_agrees_on_a_trained_layer(
 
     call = Call(LINEAR, (x, _weights(grade, stored), bias))
 
-    with _kernels("own"):
+    with kernels_set_to("own"):
         grade.assert_close(call, kernels.rounded_matmul(x, stored, bias), mx.float32)
 
 
@@ -392,7 +365,7 @@ def test_task_5_linear_never_unpacks_the_matrix(grade: Grader, tokens: int) -> N
 
     call = PeakOf(LINEAR, (x, weights))
 
-    with _kernels("own"):
+    with kernels_set_to("own"):
         taken_bytes = grade.run(call)
     grade.assert_that(
         taken_bytes < 1024 * 1024 * 2,
@@ -410,15 +383,8 @@ def test_task_5_linear_without_kernels_does_not_round_to_8_bits(
 
     call = Call(LINEAR, (x, _weights(grade, stored)))
 
-    with _kernels("none"):
+    with kernels_set_to("none"):
         grade.assert_close(call, quantize.matmul(x, stored), mx.float32)
-
-
-@contextmanager
-def _kernels(who: str) -> Iterator[None]:
-    """Set whose kernels are used, as in the environment of a terminal."""
-    with patch.dict(os.environ, {"TINY_LLM_KERNELS": who}):
-        yield
 
 
 def _weights(grade: Grader, stored: Stored) -> object:
@@ -426,38 +392,13 @@ def _weights(grade: Grader, stored: Stored) -> object:
     return grade.run(Call(WEIGHTS, stored.fields()))
 
 
+def _assert_product(grade: Grader, variant: str, x: mx.array, stored: Stored) -> None:
+    """Call one variant of the ladder, and compare with PyTorch."""
+    call = _product(grade, variant, x, stored)
+
+    grade.assert_close(call, quantize.matmul(x, stored), x.dtype)
+
+
 def _product(grade: Grader, variant: str, x: mx.array, stored: Stored) -> Call:
     """Call one variant of the ladder."""
     return Call(variant, (x, _weights(grade, stored)))
-
-
-def _stored(
-    rows: int,
-    length: int,
-    group_size: int,
-    bits: int,
-    dtype: mx.Dtype = mx.float32,
-) -> Stored:
-    """Draw every bit of some words, and a scale and a bias for each group."""
-    rng = np.random.default_rng(bits)
-    words = rng.integers(0, 2**32, (rows, length * bits // 32), dtype=np.uint32)
-    shape = (rows, length // group_size)
-    scales = normal(*shape, dtype=dtype, scale=0.02, name="scales")
-    biases = normal(*shape, dtype=dtype, scale=0.2, name="biases")
-    return Stored(mx.array(words), scales, biases, group_size, bits)
-
-
-def _whole_steps(tokens: int, length: int, group_size: int) -> mx.array:
-    """Draw activations that 8 bits represent exactly, each group with its own step.
-
-    The largest of a group is 127 steps, positive or negative. A step is a power of two,
-    so the half types hold all of them too.
-    """
-    rng = np.random.default_rng(tokens)
-    shape = (tokens, length // group_size, group_size)
-    entries = rng.integers(-90, 91, shape)
-    largest = rng.integers(0, group_size, shape[:2])
-    signs = rng.choice([-127, 127], shape[:2])
-    np.put_along_axis(entries, largest[..., None], signs[..., None], axis=-1)
-    steps = 2.0 ** rng.integers(-7, -1, (*shape[:2], 1))
-    return mx.array((entries * steps).reshape(tokens, length).astype(np.float32))

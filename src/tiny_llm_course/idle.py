@@ -33,5 +33,4 @@ def _is_idle(node: ast.stmt) -> bool:
 
 
 def _decorators(node: Function) -> str:
-    """Return the decorators of a function as text."""
     return " ".join(map(ast.unparse, node.decorator_list))

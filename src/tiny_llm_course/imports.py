@@ -11,7 +11,7 @@ KEPT = "tiny_llm_course.oracle.cached"
 """Names imported from this module stand for the modules beside it."""
 
 
-def course_files_behind(
+def course_dependencies(
     files: Iterable[Path], folders: Iterable[str] = ()
 ) -> list[Path]:
     """Return files and all that they import from the course, sorted by path.

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.idle import Function, does_nothing
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_course.syllabus import tasks, tasks_of
+from tiny_llm_course.syllabus import symbols, tasks_of
 from tiny_llm_course.unsolved import Unsolved, todo
 
 OURS = REFERENCE.name
@@ -216,8 +216,7 @@ def _rewritten(body: list[ast.stmt], path: Path) -> list[ast.stmt]:
     """Return the statements of a file, with errors and placeholders put in."""
     graded = {
         symbol.partition(".")[2]: str(tasks_of(symbol)[0].address)
-        for task in tasks()
-        for symbol in task.symbols
+        for symbol in symbols()
         if symbol.startswith(f"{path.stem}.")
     }
     found: list[ast.stmt] = []

@@ -99,7 +99,6 @@ def load(checkout: Checkout) -> tuple[Progress, Path | None]:
 
 
 def _entry(found: dict[str, object]) -> Entry:
-    """Check an entry of the file."""
     texts = {name: text for name, text in found.items() if isinstance(text, str)}
     if texts != found:
         raise ValueError(f"task: expected texts, got {found}")

@@ -20,7 +20,7 @@ from tiny_llm_course.intake import (
     not_written,
 )
 from tiny_llm_course.places import REFERENCE
-from tiny_llm_course.syllabus import file_of, tasks
+from tiny_llm_course.syllabus import file_of, symbols
 from tiny_llm_course.unsolved import Unsolved
 from tiny_llm_course.untrusted import words_of
 
@@ -118,8 +118,7 @@ def load_solution(name: str) -> Solution:
         CourseError: There is no such package or folder, or it holds no solution.
     """
     folder = _find_folder(OUR_PACKAGES.get(name, name))
-    files = {file_of(symbol) for task in tasks() for symbol in task.symbols}
-    if not any((folder / file).exists() for file in files):
+    if not any((folder / file_of(symbol)).exists() for symbol in symbols()):
         raise CourseError(
             f"solution {name!r}: expected a folder with files such as basics.py, got "
             f"{folder} with none of them"

@@ -163,6 +163,16 @@ def tasks() -> Iterator[Task]:
             yield from day.tasks
 
 
+def symbols() -> list[str]:
+    """Return all that a learner writes in Python, in the order of the course."""
+    return list(dict.fromkeys(one for task in tasks() for one in task.symbols))
+
+
+def kernels() -> list[str]:
+    """Return all that a learner writes in C++, in the order of the course."""
+    return list(dict.fromkeys(one for task in tasks() for one in task.kernels))
+
+
 def task_at(address: Address | str) -> Task:
     """Return the task at `address`."""
     wanted = Address.parse(address) if isinstance(address, str) else address
@@ -194,8 +204,7 @@ def tasks_of(symbol: str) -> list[Task]:
 @functools.cache
 def public_names() -> frozenset[str]:
     """Return the names that tasks ask for: each of them is judged by itself."""
-    symbols = [symbol for task in tasks() for symbol in task.symbols]
-    return frozenset(one.rpartition(".")[2] for one in symbols)
+    return frozenset(map(name_of, symbols()))
 
 
 def is_kernel(part: str) -> bool:
@@ -305,7 +314,6 @@ def _contents() -> str:
 
 
 def _day(week: int, day: dict[str, Any]) -> Day:
-    """Build a day from its table in the TOML file."""
     return Day(
         week,
         day["number"],

@@ -29,6 +29,5 @@ def words_of(error: BaseException, max_length: int = MAX_ERROR_LENGTH) -> str:
 
 
 def _visible(character: str) -> str:
-    """Return a character as printable text."""
     is_shown = character.isprintable() or character in "\n\t"
     return character if is_shown else ascii(character)[1:-1]

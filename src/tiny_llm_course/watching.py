@@ -1,14 +1,20 @@
 """Finds the tasks that a saved file has changed."""
 
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
 import watchfiles
 
-from tiny_llm_course.editing.cpp_code import CppCode, meaning
+from tiny_llm_course.editing.lookup import language
 from tiny_llm_course.extension.sources import KERNELS, sources_of
-from tiny_llm_course.syllabus import Task, tasks
+from tiny_llm_course.syllabus import (
+    Task,
+    file_of,
+    kernels,
+    name_of,
+    symbols,
+    tasks,
+)
 
 Texts = dict[str, str]
 """The text of every file of a solution, by name: without `.py`, but with `.h`."""
@@ -58,72 +64,41 @@ def read_texts(folder: Path) -> Texts:
 def changed_tasks(before: Texts, after: Texts) -> list[Task]:
     """Return the tasks whose symbols differ, in the order of the course.
 
-    A change elsewhere in a file, in a helper or an import, may affect all of it.
+    A change elsewhere in a file, in a helper or an import, may affect all of it. A
+    change in a file of helpers in C++ may affect every kernel.
     """
+    parts = {*symbols(), *kernels()}
     changed: set[str] = set()
     for file, text in after.items():
         if text != before.get(file):
-            compare = _changed_kernels if file.endswith(".h") else _changed_symbols
-            changed |= compare(file, before.get(file, ""), text)
+            path = Path(file if file.endswith(".h") else f"{file}.py")
+            own = {part for part in parts if Path(file_of(part)).name == path.name}
+            if path.suffix == ".h":
+                own = own or set(kernels())
+            changed |= _changed_parts(path, own, before.get(file, ""), text)
     return [task for task in tasks() if changed & set(task.parts)]
 
 
-def _changed_kernels(file: str, before: str, after: str) -> set[str]:
-    """Return the kernels of one file that differ, all of them if something else does.
-
-    A change in a file of helpers may affect every kernel.
-    """
-    known = {kernel for task in tasks() for kernel in task.kernels}
-    own = {kernel for kernel in known if kernel.startswith(f"{file}:")}
-    old, new = _functions(before), _functions(after)
-    if not own:
-        return set() if old == new else known
-    if old is None or new is None:
+def _changed_parts(path: Path, own: set[str], before: str, after: str) -> set[str]:
+    """Return the parts of one file that differ, all of them if something else does."""
+    old, new = _meanings(path, own, before), _meanings(path, own, after)
+    if old is None or new is None or old[""] != new[""]:
         return own
-    names = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
-    kernels = {f"{file}:{name}" for name in names}
-    return kernels if kernels <= own else own
+    return {part for part in own if old[part] != new[part]}
 
 
-def _functions(text: str) -> dict[str, str] | None:
-    """Return the functions of a file by name, and the rest of the file as "".
+def _meanings(path: Path, parts: set[str], text: str) -> dict[str, str] | None:
+    """Return what each part of a file does, and the rest of it as "".
 
-    None if it is not C++.
+    None if it cannot be parsed.
     """
     try:
-        source = CppCode.parse(text)
+        code = language(path).parse(text)
     except SyntaxError:
         return None
-    found = {"": meaning(text)}
-    for one in source.functions:
-        found[one.name] = found.get(one.name, "") + one.meaning
-        found[""] = found[""].replace(one.meaning, "")
-    return found
-
-
-def _changed_symbols(file: str, before: str, after: str) -> set[str]:
-    """Return the symbols of one file that differ."""
-    own = {
-        symbol
-        for task in tasks()
-        for symbol in task.symbols
-        if symbol.startswith(f"{file}.")
+    found = {part: code.named(name_of(part)) for part in parts}
+    graded = [one for definitions in found.values() for one in definitions]
+    meanings = {
+        part: " ".join(one.meaning for one in ones) for part, ones in found.items()
     }
-    old, new = _definitions(before), _definitions(after)
-    if old is None or new is None:
-        return own
-    names = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
-    symbols = {f"{file}.{name}" for name in names}
-    return symbols if symbols <= own else own
-
-
-def _definitions(text: str) -> dict[str, str] | None:
-    """Return a file's definitions by name, without comments. None if it is invalid."""
-    try:
-        body = ast.parse(text).body
-    except SyntaxError:
-        return None
-    return {
-        getattr(node, "name", f"statement {index}"): ast.dump(node)
-        for index, node in enumerate(body)
-    }
+    return meanings | {"": code.rest(graded)}

@@ -1,1 +1,1 @@
-"""Experiments, timings, and the training of the embedded model."""
+"""Experiments, timings, proofs of the tests, and the training of the embedded model."""

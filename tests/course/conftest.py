@@ -16,9 +16,11 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from tiny_llm_course import progress
 from tiny_llm_course.editing.starter import changes
+from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.places import TESTS, Checkout, here
+from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import task_at
 
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -94,6 +96,20 @@ REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
 def solution(tmp_path: Path) -> Path:
     """Return a folder with our own solution, to be changed by one test."""
     return shutil.copytree(REFERENCE, tmp_path / "some-solution")
+
+
+@pytest.fixture
+def with_files(tmp_path: Path) -> Callable[..., Grader]:
+    """Return a function that writes the files of a solution, and makes its grader."""
+
+    def write(**files: str) -> Grader:
+        (tmp_path / "theirs").mkdir()
+        for name, code in files.items():
+            text = f"import mlx.core as mx\nimport numpy as np\n{code}\n"
+            (tmp_path / "theirs" / f"{name}.py").write_text(text, encoding="utf-8")
+        return Grader(load_solution(str(tmp_path / "theirs")))
+
+    return write
 
 
 SCRIPTED_MODEL = """

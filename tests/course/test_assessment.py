@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from tiny_llm_course.editing.lookup import absence
-from tiny_llm_course.editing.plans import plan_reset, plan_skip
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
@@ -67,7 +67,7 @@ def screen(day: int, reports: list[TaskReport]) -> list[str]:
 
 def solve(checkout: Checkout, *names: str) -> None:
     """Put in our solution of some tasks' symbols."""
-    for change in plan_skip(checkout, names):
+    for change in plan(checkout, names, to_stub=False):
         change.path.write_text(change.text)
 
 
@@ -100,7 +100,7 @@ def test_each_part_of_a_task_is_judged_as_soon_as_it_is_there(
 def test_an_optional_task_that_is_begun_goes_on(checkout: Checkout) -> None:
     """It need not be finished, but a learner who has begun it may want to."""
     shutil.copy(checkout.reference / "transformer_block.py", checkout.starter)
-    for change in plan_reset(checkout, ["transformer_block.post_norm_block"]):
+    for change in plan(checkout, ["transformer_block.post_norm_block"], to_stub=True):
         change.path.write_text(change.text)
 
     (report,) = graded(checkout.starter, 4, "-k", "task_5")

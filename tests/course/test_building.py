@@ -215,7 +215,7 @@ def test_a_warning_is_shown_and_no_error(
     ran = build_ext()
 
     assert ran.exit_code == 0
-    assert "The compiler says of src/extensions:" in ran.stderr
+    assert "The compiler warns about src/extensions:" in ran.stderr
     assert "src/extensions/kernels/one.h:1:17: warning: unused" in ran.stderr
 
 

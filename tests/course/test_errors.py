@@ -1,6 +1,7 @@
 """What a report says about an error that a solution raises."""
 
 from collections.abc import Callable
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -147,3 +148,75 @@ def test_none_that_is_compared_in_every_test_is_named() -> None:
 )
 def test_what_a_condition_asks_may_go_wrong(says: str) -> None:
     assert says in [one.says for one in composed(TASK)]
+
+
+def _calls_a_size() -> object:
+    return mx.zeros((2, 3)).size(-1)
+
+
+def _adds_none() -> object:
+    return mx.zeros(2) @ None
+
+
+def _asks_for_truth() -> object:
+    return 1 if mx.zeros(2) else 2
+
+
+def _reshapes() -> object:
+    return mx.zeros((2, 3)).reshape(4, 2)
+
+
+def _multiplies() -> object:
+    return mx.zeros((2, 3)) @ mx.zeros((2, 3))
+
+
+def _adds() -> object:
+    return mx.zeros((2, 3)) + mx.zeros((2, 2))
+
+
+def _unpacks() -> object:
+    first, second = mx.zeros((2, 3, 4)).shape
+    return first, second
+
+
+def _uses_einsum() -> object:
+    return mx.einsum("ij,jk->ik", mx.zeros(3), mx.zeros((3, 2)))
+
+
+def _checks() -> object:
+    raise ValueError("the weight has shape (3,), expected 3")
+
+
+@pytest.mark.parametrize(
+    ("raises", "says"),
+    [
+        (_calls_a_size, "methods"),
+        (_adds_none, "None"),
+        (_asks_for_truth, "is not None"),
+        (_reshapes, "6 numbers do not fit into (4,2)"),
+        (_multiplies, "matrix product"),
+        (_adds, "entry by entry"),
+        (_unpacks, "2 names"),
+        (_uses_einsum, "einsum"),
+        (_checks, "your own code"),
+    ],
+)
+def test_an_error_is_explained(raises: Any, says: str) -> None:  # noqa: ANN401
+    with pytest.raises((TypeError, ValueError)) as caught:
+        raises()
+    error = RaisedEvidence(caught.type.__name__, str(caught.value))
+
+    assert says in (errors.describe(error) or "")
+
+
+def test_an_error_that_nobody_has_seen_is_not_explained() -> None:
+    assert errors.describe(RaisedEvidence("OSError", "no such file")) is None
+
+
+def test_errors_are_alike_in_kind_and_place_whatever_the_sizes() -> None:
+    one = RaisedEvidence("ValueError", "[matmul] shape (2,3) and (4,5)")
+    other = RaisedEvidence("ValueError", "[matmul] shape (7,7) and (1,5)")
+
+    assert one.matches(other)
+    assert not one.matches(RaisedEvidence("ValueError", "[reshape] shape (2,3)"))
+    assert not one.matches(RaisedEvidence("TypeError", one.text))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tiny_llm_course.imports import COURSE, course_files_behind
+from tiny_llm_course.imports import COURSE, course_dependencies
 from tiny_llm_course.places import TESTS
 
 
@@ -14,7 +14,7 @@ FILE = TESTS / "test_week_1_day_4.py"
 
 
 def test_imports_are_followed_as_far_as_they_lead() -> None:
-    found = names(course_files_behind([FILE]))
+    found = names(course_dependencies([FILE]))
 
     assert "grading/judgement/grader.py" in found  # imported by the test
     assert "grading/judgement/closeness.py" in found  # and that by the grader
@@ -22,14 +22,14 @@ def test_imports_are_followed_as_far_as_they_lead() -> None:
 
 
 def test_what_is_asked_through_kept_counts_as_imported() -> None:
-    found = names(course_files_behind([FILE], ("oracle",)))
+    found = names(course_dependencies([FILE], ("oracle",)))
 
     assert {"oracle/layer_norm.py", "oracle/exact.py"} <= found
     assert "oracle/attention.py" not in found
 
 
 def test_other_folders_are_left_out() -> None:
-    found = names(course_files_behind([FILE], ("grading", "oracle")))
+    found = names(course_dependencies([FILE], ("grading", "oracle")))
 
     assert {name.partition("/")[0] for name in found} == {"grading", "oracle"}
     not_of_a_test = {"grading/report/screen.py", "grading/engine/plugin.py"}
@@ -46,7 +46,7 @@ def test_imports_inside_functions_and_of_modules_count(tmp_path: Path) -> None:
         "    import nothing.of.ours\n"
     )
 
-    found = set(course_files_behind([file])) - {file}
+    found = set(course_dependencies([file])) - {file}
 
     assert {COURSE / "errors.py", COURSE / "grading/judgement/closeness.py"} <= found
 
@@ -55,4 +55,4 @@ def test_a_file_that_is_not_python_imports_nothing(tmp_path: Path) -> None:
     file = tmp_path / "some.py"
     file.write_text("from tiny_llm_course import (\n")
 
-    assert course_files_behind([file]) == [file]
+    assert course_dependencies([file]) == [file]

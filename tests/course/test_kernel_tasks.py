@@ -201,7 +201,7 @@ def test_a_broken_file_is_one_line_with_its_place(file: Path, pdm_run: Run) -> N
 
     assert ran.exit_code == 2
     assert ran.stderr.startswith(f"reset: {PLACE}:")
-    assert "is not C++ ('{' has no counterpart); mend it first" in ran.stderr
+    assert "is not C++ ('{' has no counterpart); fix it first" in ran.stderr
 
 
 def test_solution_is_a_diff(file: Path, pdm_run: Run) -> None:
@@ -231,7 +231,7 @@ def test_update_brings_what_is_new_and_keeps_what_was_written(
     text = file.read_text()
     assert ran.exit_code == 0
     assert "src/extensions/kernels/int8.h  new file\n" in ran.stdout
-    assert f"{PLACE}:{LINES['multiply']}  multiply: the stub is a new one" in ran.stdout
+    assert f"{PLACE}:{LINES['multiply']}  multiply: the stub is updated" in ran.stdout
     assert f"{PLACE}:23  one is new" in ran.stdout
     assert OWN in text
     assert "/// Multiply two." in text
@@ -253,7 +253,7 @@ def test_update_takes_out_what_is_shared_now_and_keeps_it_as_a_copy(
 
     ran = pdm_run("update")
 
-    now = "stands in src/extensions_shared now; yours is among the copies\n"
+    now = "is in src/extensions_shared now; your version is among the copies\n"
     assert ran.exit_code == 0
     assert ran.stdout.startswith(
         f"src/extensions/glue/op.cpp  {now}src/extensions/kernels/numbers.h  {now}"

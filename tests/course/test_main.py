@@ -73,7 +73,7 @@ def test_the_answer_is_on_stdout_and_the_speeds_on_stderr(
     assert re.fullmatch(
         r"> hello\n"
         r"prompt: \d+ tokens, [\d.]+ tokens/s; answer: \d+ tokens, [\d.]+ tokens/s\n"
-        r"This is --loader week1, which reads the whole text anew for each token\.\n",
+        r"This is --loader week1, which reads the whole text again for each token\.\n",
         result.stderr,
     )
 

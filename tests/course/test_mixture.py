@@ -8,7 +8,7 @@ import pytest
 from click.testing import Result
 
 import tiny_llm_ref.layer_norm
-from tiny_llm_course.editing.plans import plan_skip
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
 from tiny_llm_course.inference.loaders import has_kernels
 from tiny_llm_course.inference.mixture import Mixture
@@ -86,7 +86,7 @@ def breaks(symbol: str) -> str:
 def solve(checkout: Checkout, solved: list[Task]) -> None:
     """Put our solutions of some tasks into the learner's files."""
     symbols = [symbol for task in solved for symbol in task.symbols]
-    write(plan_skip(checkout, symbols), checkout.copies)
+    write(plan(checkout, symbols, to_stub=False), checkout.copies)
 
 
 def up_to(week: int, day: int) -> list[Task]:
@@ -166,7 +166,7 @@ def test_before_the_first_task_is_done_all_is_ours(main: Main) -> None:
     result = main()
 
     assert result.stderr.startswith(
-        "ours: all of it, as nothing of yours that it needs is graded as done yet\n"
+        "ours: all of it, as none of its parts is graded as done in yours yet\n"
     )
     assert result.exit_code == 0
 
@@ -194,8 +194,7 @@ def test_what_is_not_graded_as_done_is_not_heard(
 
     assert result.exit_code == 0
     assert (
-        "You have begun, and ours stands in: RMSNorm. "
-        "To hear yours, right or wrong: --try\n"
+        "You have begun, but ours runs: RMSNorm. To run yours, right or wrong: --try\n"
     ) in result.stderr
 
 
@@ -258,7 +257,9 @@ def test_a_damaged_record_is_told_in_one_line(main: Main, checkout: Checkout) ->
 
     result = main()
 
-    assert result.stderr.startswith("main: progress.json was damaged and begins anew; ")
+    assert result.stderr.startswith(
+        "main: progress.json was damaged, so it starts empty; "
+    )
     assert result.stderr.count("\n") == 1
     assert result.exit_code == 2
     assert main().exit_code == 0

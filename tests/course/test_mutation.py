@@ -9,7 +9,6 @@ import mlx.core as mx
 import pytest
 from click.testing import CliRunner
 
-from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.composed_mistakes.text import whole_text_of
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.judgement.call import Call
@@ -22,15 +21,16 @@ from tiny_llm_course.grading.scenarios.architecture import (
     model_weights,
 )
 from tiny_llm_course.grading.scenarios.caching import CACHE
-from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation import proof as python_proof
-from tiny_llm_course.mutation.proof import MutantScore, score, work_off
-from tiny_llm_course.mutation.python import called, mutants_of
-from tiny_llm_course.mutation.unproven import Group, groups
-from tiny_llm_course.mutation.worker import try_all
 from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.syllabus import Address, Day, select_days, tasks
+from tiny_llm_lab.commands.test_grader import command
+from tiny_llm_lab.mutation import outcomes
+from tiny_llm_lab.mutation import proof as python_proof
+from tiny_llm_lab.mutation.proof import MutantScore, score, work_off
+from tiny_llm_lab.mutation.python import called, mutants_of
+from tiny_llm_lab.mutation.unproven import Group, groups
+from tiny_llm_lab.mutation.worker import try_all
 
 Test = Callable[[Grader], None]
 SILU = "basics.silu"

@@ -5,10 +5,10 @@ import subprocess
 import pytest
 
 from tiny_llm_course.extension.programs import COMPILER
-from tiny_llm_course.mutation import kernels
-from tiny_llm_course.mutation.cpp import Header
-from tiny_llm_course.mutation.cpp_places import SUPPORT
 from tiny_llm_course.syllabus import select_days
+from tiny_llm_lab.mutation import kernels
+from tiny_llm_lab.mutation.cpp import Header
+from tiny_llm_lab.mutation.cpp_places import SUPPORT
 
 KERNEL = """/// Adds up some numbers.
 #pragma once

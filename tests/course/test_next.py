@@ -82,7 +82,7 @@ def test_changed_tasks_can_be_graded_all_at_once(
 
     result = pdm_run("next --week 1 --day 7")
 
-    assert line(result, "3 have changed since they were graded") == (
+    assert line(result, "3 tasks have changed since they were graded") == (
         "; to grade all: pdm run test"
     )
     assert line(result, "Next: ").endswith("Temperature (changed since it was graded)")

@@ -343,7 +343,7 @@ def test_a_damaged_file_is_set_aside_and_begun_anew(
 
     (copy,) = checkout.copies.glob("*/progress.json")
     assert first.stderr == (
-        "progress.json was damaged and begins anew; what was in it is in "
+        "progress.json was damaged, so it starts empty; the damaged file is "
         f"{copy.relative_to(checkout.root)}\n"
     )
     assert copy.read_text(encoding="latin-1") == text
@@ -362,7 +362,7 @@ def test_what_is_no_file_is_put_away(
 
     (kept,) = checkout.copies.glob("*/progress.json")
     assert first.stderr == (
-        "progress.json was damaged and begins anew; what was in it is in "
+        "progress.json was damaged, so it starts empty; the damaged file is "
         f"{kept.relative_to(checkout.root)}\n"
     )
     assert (first.exit_code, first.stdout) == (0, BEGINNING)

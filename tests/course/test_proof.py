@@ -4,13 +4,13 @@ import mlx.core as mx
 import pytest
 from click.testing import CliRunner
 
-from tiny_llm_course.commands import test_grader as proving
-from tiny_llm_course.grading.engine.proof import Score, score
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import WrongError
 from tiny_llm_course.solution import NotingSolution, load_solution
 from tiny_llm_course.syllabus import Address, Day
+from tiny_llm_lab.commands import test_grader as proving
+from tiny_llm_lab.proof import Score, score
 
 SAMPLER = "sampler.make_sampler"
 TEMPERATURE, TOP_P = Address(1, 7, 1), Address(1, 7, 3)

@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 from mlx import nn
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.test_grader import command
 from tiny_llm_course.composed_mistakes.text import text_of_variant
 from tiny_llm_course.records import cpp_text, kernels, python_text, record
 from tiny_llm_course.records.definitions import name_of
@@ -23,6 +22,7 @@ from tiny_llm_course.records.replacing import (
 )
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address, tasks
+from tiny_llm_lab.commands.test_grader import command
 from tiny_llm_ref.basics import silu
 from tiny_llm_ref.quantize import QuantizedWeights
 

@@ -86,7 +86,7 @@ def test_it_says_what_it_did_and_where_the_copy_is(
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
         f"src/tiny_llm/layer_norm.py:{line}  RMSNorm is a stub again\n"
-        f"What was there before is in {copy.parent.relative_to(checkout.root)}\n"
+        f"The previous versions are in {copy.parent.relative_to(checkout.root)}\n"
     )
     assert copy.name == "layer_norm.py"
     assert copy.read_text() == MINE
@@ -129,8 +129,8 @@ def test_a_symbol_of_several_tasks_is_reset_as_a_whole(
 
     assert result.stdout.splitlines()[:2] == [
         "src/tiny_llm/positional_encoding.py:9  RoPE is a stub again",
-        "RoPE is week 1, day 2, task 1 as well (RoPE with neighbouring pairs "
-        "(traditional)), which begins anew, too",
+        "RoPE also belongs to week 1, day 2, task 1 (RoPE with neighbouring pairs "
+        "(traditional)), which starts again, too",
     ]
 
 
@@ -178,11 +178,11 @@ def test_a_definition_that_is_not_python_can_be_reset(pdm_run: Run, norm: Path) 
     [
         (
             MINE.replace("def mine():", "def mine(:"),
-            "src/tiny_llm/layer_norm.py:21 is not Python (invalid syntax); mend it",
+            "src/tiny_llm/layer_norm.py:21 is not Python (invalid syntax); fix it",
         ),
         (
             MINE.replace("class RMSNorm:", "clas RMSNorm:"),
-            "src/tiny_llm/layer_norm.py:12 is not Python (invalid syntax); mend it",
+            "src/tiny_llm/layer_norm.py:12 is not Python (invalid syntax); fix it",
         ),
         (MINE + "'\udce9'", "src/tiny_llm/layer_norm.py is not Python ('utf-8' codec"),
         (MINE + "\x00", "src/tiny_llm/layer_norm.py"),

@@ -72,7 +72,7 @@ SAYS_MORE = r"""os.write(2, b'free():\x1b invalid size'); os.abort()"""
             [
                 "  ended the Python interpreter (SIGABRT)",
                 LINE,
-                r"  the last that it said: free():\x1b invalid size",
+                r"  its last output: free():\x1b invalid size",
             ],
         ),
         (

@@ -50,7 +50,7 @@ def test_it_says_what_it_did_and_where_the_copies_are(
         "skipped: week 1, day 4, task 2: SiLU and the MLP of Qwen2\n"
         "It builds on week 1, day 1, task 2 (Multi-head attention), which is still to "
         "be done.\n"
-        f"What was there before is in {kept.relative_to(checkout.root)}\n"
+        f"The previous versions are in {kept.relative_to(checkout.root)}\n"
     )
     assert (kept / "basics.py").read_text() == stub
     assert (kept / "qwen2_week1.py").exists()

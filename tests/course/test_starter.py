@@ -311,7 +311,7 @@ def test_the_command_generates_and_says_where_the_old_text_is(checkout: Path) ->
     [copy] = (checkout / "copies").rglob("*.py")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"generated: basics.py\nwhat was there before is in {copy.parent}\n"
+        f"generated: basics.py\nthe previous versions are in {copy.parent}\n"
     )
     assert copy.read_text() == "# the work of a week\n"
     assert texts(folder) == GENERATED

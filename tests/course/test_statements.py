@@ -11,9 +11,9 @@ GENERATING, EMBEDDING, MODEL = Address(1, 6, 1), Address(1, 5, 2), Address(1, 5,
 @pytest.mark.parametrize(
     ("task", "says"),
     [
-        (GENERATING, "`finalize` stands inside the loop, and belongs behind it."),
+        (GENERATING, "`finalize` is inside the loop, and belongs after it."),
         (GENERATING, "`append` of the ids comes too late in the loop"),
-        (GENERATING, "`print` of `last_segment` stands behind the loop"),
+        (GENERATING, "`print` of `last_segment` is after the loop"),
         (EMBEDDING, "The method `as_linear` is missing."),
         (EMBEDDING, "Columns of `weight` are looked up, where its rows are due."),
         (EMBEDDING, "`argmax` is applied to the result"),

@@ -119,13 +119,13 @@ def test_a_wrong_shape_is_described(shape: tuple[int, ...], says: str) -> None:
         ("", " upon", "the text is empty"),
         ("<end>", "", "no text at all"),
         ("Once upon", " upon", "with 'Once' before it"),
-        (" upon<end>", " upon", "with '<end>' behind it"),
-        ("Once upon<end>", " upon", "with 'Once' before it and '<end>' behind it"),
+        (" upon<end>", " upon", "with '<end>' after it"),
+        ("Once upon<end>", " upon", "with 'Once' before it and '<end>' after it"),
         (" upon a", " upon a time", "breaks off after 7 of 12 characters"),
         ("a time", " upon a time", "the first 6 characters are missing"),
         (" upon????", " upon a time", "right up to ' upon', and wrong"),
         (3.0, 1.5, "2 times what it should be"),
-        ([65], "A", "a `list`, where a `str` is due"),
+        ([65], "A", "a `list`, and a `str` is expected"),
     ],
 )
 def test_a_text_or_a_number_is_described(

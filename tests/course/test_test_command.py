@@ -173,9 +173,9 @@ def test_a_misuse_is_one_line_and_exit_code_2(typed: str, said: str) -> None:
         ("--weak=1", "there is no option '--weak'; did you mean '--week'?"),
         (
             "--nonsense",
-            "there is no option '--nonsense'; an option of pytest comes behind a `--`",
+            "there is no option '--nonsense'; put options of pytest after a `--`",
         ),
-        ("-y", "there is no option '-y'; an option of pytest comes behind a `--`"),
+        ("-y", "there is no option '-y'; put options of pytest after a `--`"),
     ],
 )
 def test_a_misspelt_option_is_refused_before_anything_is_done(

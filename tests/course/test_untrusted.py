@@ -108,7 +108,7 @@ def told(tmp_path: Path) -> Callable[[str], str]:
     ("body", "message"),
     [
         (r"raise ValueError('\x1b[2J')", r"raised ValueError: \x1b[2J"),
-        ("raise Speechless", "raised Speechless: (no words: its __str__ raises"),
+        ("raise Speechless", "raised Speechless: (no text: its __str__ raises"),
         ("bytearray(2**35)", "raised MemoryError"),
     ],
 )

@@ -65,8 +65,8 @@ def test_stubs_are_renewed_and_work_is_left_alone(
     (kept,) = checkout.copies.iterdir()
     assert result.exit_code == 0
     assert re.sub(r"py:\d+", "py:N", result.stdout) == (
-        "src/tiny_llm/basics.py:N  linear: the stub is a new one\n"
-        f"What was there before is in {kept.relative_to(checkout.root)}\n"
+        "src/tiny_llm/basics.py:N  linear: the stub is updated\n"
+        f"The previous versions are in {kept.relative_to(checkout.root)}\n"
     )
     assert basics.read_text() == before.replace("    Args:\n", "    Arguments:\n")
     assert (kept / "basics.py").read_text() == before
@@ -169,7 +169,7 @@ def test_a_file_that_is_not_python_is_left_alone(
 
     assert result.exit_code == 1
     assert result.stderr == (
-        "src/tiny_llm/basics.py:1 is not Python (invalid syntax); mend it first\n"
+        "src/tiny_llm/basics.py:1 is not Python (invalid syntax); fix it first\n"
     )
     assert result.stdout.startswith("src/tiny_llm/layer_norm.py:9  RMSNorm: the stub")
     assert basics.read_text() == before

@@ -41,7 +41,7 @@ def build(
 
     Args:
         target: Gets a folder per language, and a front page.
-        fresh: Build everything anew, whatever an earlier build has left.
+        fresh: Build everything from scratch, whatever an earlier build has left.
 
     Returns:
         The first run of Sphinx that failed, or the last one.

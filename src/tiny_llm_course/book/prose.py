@@ -102,7 +102,6 @@ def _known(word: str) -> bool:
 
 @functools.cache
 def _dictionary() -> Dictionary:
-    """Read the dictionary of British English."""
     with warnings.catch_warnings():
         # The library leaves closing its files to the garbage collector.
         warnings.simplefilter("ignore", ResourceWarning)

@@ -78,14 +78,12 @@ def _file(page: str) -> str:
 
 
 def _is_taken(port: int) -> bool:
-    """Tell whether something answers on a port."""
     with socket.socket() as asking:
         asking.settimeout(1)
         return asking.connect_ex((HOST, port)) == 0
 
 
 def _is_the_book(port: int) -> bool:
-    """Tell whether the server on a port serves the book."""
     try:
         with urllib.request.urlopen(
             f"http://{HOST}:{port}/objects.inv", timeout=2

@@ -30,7 +30,7 @@ from tiny_llm_course.places import (
     STARTER,
     TESTS,
 )
-from tiny_llm_course.syllabus import Task, file_of, is_kernel, name_of, tasks, weeks
+from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, weeks
 
 _log = logging.getLogger(__name__)
 
@@ -175,24 +175,15 @@ def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 def _chapters(file: str) -> str:
     """Return links to the chapters that explain a file."""
+    up = "../" * (file.count("/") + 1)
     links = [
-        f'<li><a href="{_up(file)}{task.chapter}.html#task-{task.address.task}">'
+        f'<li><a href="{up}{task.chapter}.html#task-{task.address.task}">'
         f"{html.escape(f'{task.address}: {task.title}')}</a></li>"
         for task in tasks()
-        if file in _files(task)
+        if file in {f"tests/{task.test_file}", *map(source_of, task.parts)}
     ]
     heading = html.escape(say("book.source.explained"))
     return f"<p>{heading}</p>\n<ul>{''.join(links)}</ul>" if links else ""
-
-
-def _files(task: Task) -> set[str]:
-    """Return the files that belong to a task."""
-    return {f"tests/{task.test_file}", *map(source_of, task.parts)}
-
-
-def _up(file: str) -> str:
-    """Return the relative path from a file's page up to the chapters."""
-    return "../" * (file.count("/") + 1)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -56,7 +56,6 @@ class TaskDirective(SphinxDirective):
 
 
 def _described(task: Task) -> str:
-    """Describe a task in Markdown."""
     files = dict.fromkeys(map(source_of, task.parts))
     new = [part for part in task.parts if tasks_of(part)[0] == task]
     in_cpp = [part for part in new if is_kernel(part)]

@@ -285,7 +285,6 @@ def _python(
 
 
 def _path() -> list[str]:
-    """Return the folders on the PYTHONPATH of this process."""
     return list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 

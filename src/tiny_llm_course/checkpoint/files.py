@@ -92,7 +92,6 @@ def _check_size(path: Path, most: int) -> None:
 
 
 def _check_depth(path: Path, content: Any) -> None:  # noqa: ANN401
-    """Check how deep lists and objects are nested."""
     level: Collection[Any] = [content]
     for _ in range(MAX_DEPTH):
         level = [inner for outer in level for inner in _inside(outer)]

@@ -70,7 +70,6 @@ def _to_json(value: object, **options: Any) -> str:  # noqa: ANN401
 
 
 def _now(form: str) -> str:
-    """Write the date or the time."""
     return datetime.now().astimezone().strftime(form)
 
 

@@ -81,7 +81,6 @@ class Kept:
             return {}
 
     def _path(self, step: Step) -> Path:
-        """Return the file of a step's result."""
         return self._folder / f"{short_hash(repr(step).encode())}.json"
 
 

@@ -30,8 +30,8 @@ HEAD = """\
 
 Each public name of the required tasks, each promise of its docstring, its shapes and
 its defaults, and the graded tests that fail where the promise is broken. Sentences that
-promise nothing have their reason in brackets. What stands under `Raises` helps whoever
-uses a solution: no test asks for it. Made by
+promise nothing have their reason in brackets. What is under `Raises` is written for
+callers: no test asks for it. Made by
 `pdm run python -m tiny_llm_course.checks.promises` from `tests/promises`.
 """
 
@@ -79,7 +79,6 @@ def _comment_above(what: str, header: str) -> str:
 
 @functools.cache
 def _headers() -> dict[str, str]:
-    """Return the headers that learners get."""
     return generate_kernels(REFERENCE_KERNELS)
 
 
@@ -203,7 +202,6 @@ def _told(docstring: str) -> Iterator[str]:
 
 
 def _one_line(text: str) -> str:
-    """Join the lines of a text into one."""
     return " ".join(text.split())
 
 
@@ -228,14 +226,12 @@ def _shape(annotation: ast.expr) -> str:
 
 
 def _defaults(function: ast.FunctionDef) -> Iterator[str]:
-    """Yield each default of a signature."""
     arguments, defaults = function.args.args, function.args.defaults
     for one, default in zip(arguments[-len(defaults) :], defaults, strict=False):
         yield f"Default: {one.arg} = {ast.unparse(default)}"
 
 
 def _write(path: Path = TABLE) -> None:
-    """Write `tests/PROMISES.md`."""
     path.write_text(table(), encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.book.typed_commands import PAGES, call
+from tiny_llm_course.book.typed_commands import PAGES, call, scripts
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
@@ -62,8 +62,8 @@ class Outcome:
 
 
 def _command(name: str, *arguments: str) -> tuple[str, ...]:
-    """Return the arguments for `python` that run a command of the course."""
-    return call(f"tiny_llm_course.commands.{name}:command", *arguments)
+    """Return the arguments for `python` that do what `pdm run NAME` does."""
+    return call(scripts()[name], *arguments)
 
 
 BOOK = Step(
@@ -74,10 +74,10 @@ BOOK = Step(
 FIRST = (
     Step(
         "the kernels compile",
-        call("tiny_llm_course.commands.build_ext:command_ref"),
+        _command("build-ext-ref"),
         may_be_kept=False,
     ),
-    Step("so do their stubs", _command("build_ext"), may_be_kept=False),
+    Step("so do their stubs", _command("build-ext"), may_be_kept=False),
     BOOK,
 )
 """The steps that the others need. Compiling does nothing if nothing has changed."""
@@ -103,7 +103,7 @@ def _proof(day: Day) -> Step:
     """Grade the reference and all known solutions, wrong and right, on one day."""
     return Step(
         "the tests tell right from wrong",
-        _command("test_grader", "--week", f"{day.week}", "--day", f"{day.number}"),
+        _command("test-grader", "--week", f"{day.week}", "--day", f"{day.number}"),
         part=f"week {day.week}, day {day.number}",
     )
 

@@ -86,7 +86,6 @@ def drawn(page: str) -> str:
 
 
 def _redraw() -> None:
-    """Bring CONTRIBUTING.md up to date."""
     PAGE.write_text(drawn(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -26,11 +26,15 @@ PACKAGES = (
     help="Where to serve it.",
 )
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
-@click.option("--check", "mode", flag_value="check", help="Is all that it shows true?")
+@click.option("--check", "mode", flag_value="check", help="Check all that it shows.")
 @click.option("--only", metavar="PAGE", help="With --check: what this page shows.")
-@click.option("--update", "mode", flag_value="update", help="Run transcripts anew.")
-@click.option("--links", "mode", flag_value="links", help="List links that leave it.")
-@click.option("--check-links", "mode", flag_value="check-links", help="Ask them, too.")
+@click.option(
+    "--update", "mode", flag_value="update", help="Run its transcripts again."
+)
+@click.option("--links", "mode", flag_value="links", help="List its external links.")
+@click.option(
+    "--check-links", "mode", flag_value="check-links", help="Request them, too."
+)
 def command(
     *, page: str, port: int, no_open: bool, mode: str | None, only: str | None
 ) -> int:
@@ -39,7 +43,7 @@ def command(
     PAGE is a chapter, such as week-1-day-4-rmsnorm-and-mlp#task-1. If the book is being
     served already, this opens the page there.
 
-    With --check: build it from nothing, with every warning an error, run everything
+    With --check: build it from scratch, with every warning an error, run everything
     it shows as run, and check spelling and numbers. Exit code 1 if something is wrong.
     """
     need(*PACKAGES)
@@ -61,7 +65,6 @@ def command(
 
 
 def _print(lines: Iterable[str]) -> None:
-    """Print texts, one per line."""
     for line in lines:
         click.echo(line)
 

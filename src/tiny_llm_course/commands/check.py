@@ -13,7 +13,7 @@ from tiny_llm_course.places import ROOT
 
 
 @click.command(name="check", cls=CourseCommand)
-@click.option("--all", "anew", is_flag=True, help="Whatever earlier checks have shown.")
+@click.option("--all", "anew", is_flag=True, help="Run every step again.")
 def command(*, anew: bool) -> int:
     """Check the whole course, as it is before you have solved anything.
 

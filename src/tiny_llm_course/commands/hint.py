@@ -49,7 +49,6 @@ def command(
 
 
 def _next(known: Progress) -> Task:
-    """Return the learner's current task."""
     found = progress.first_open(progress.statuses(here(), known))
     if found is None:
         raise CourseError(say("commands.hint.all_done"))

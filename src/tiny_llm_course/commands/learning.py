@@ -1,14 +1,14 @@
 """Shared by the learner's commands: options that select tasks, and progress."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands.terminal import with_options
 from tiny_llm_course.editing.lookup import link_to
 from tiny_llm_course.editing.saving import sweep
 from tiny_llm_course.extension.sources import KERNELS
@@ -17,20 +17,12 @@ from tiny_llm_course.places import here
 from tiny_llm_course.progress import SKIPPED, Progress
 from tiny_llm_course.syllabus import Address, Task, name_of
 
-Command = Callable[..., Any]
-
-OPTIONS = (
+task_options = with_options(
     click.option("--week", type=int, help="Number of the week."),
     click.option("--day", type=int, help="Number of the day in the week."),
     click.option("--task", type=int, help="Number of the task on that day."),
 )
-
-
-def task_options(command: Command) -> Command:
-    """Add the options that select tasks."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+"""Adds the options that select tasks."""
 
 
 def load_progress() -> Progress:

@@ -52,7 +52,6 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
 
 
 def _speeds(answer: Reply) -> str:
-    """Return the speeds of reading the prompt and of writing the answer."""
     parts = [
         f"prompt: {answer.num_prompt_tokens} tokens"
         f"{_speed(answer.num_prompt_tokens, answer.prompt_s)}",

@@ -77,7 +77,6 @@ def _day_line(day: Day, standing: dict[Task, str]) -> Text:
 
 
 def _task_line(task: Task, status: str, width: int) -> Text:
-    """Show how one task stands."""
     letter, style = MARKS[status]
     number, title = task.address.task, task.label
     line = Text("    [").append(letter, style=style)

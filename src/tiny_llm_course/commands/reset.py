@@ -1,4 +1,4 @@
-"""`pdm run reset`: begin a task anew."""
+"""`pdm run reset`: start a task again."""
 
 import click
 
@@ -10,7 +10,7 @@ from tiny_llm_course.commands.learning import (
 )
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing.lookup import is_untouched
-from tiny_llm_course.editing.plans import plan_reset
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
@@ -20,7 +20,7 @@ from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 @click.command("reset", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Put back the stubs of a task, or of a whole day, to begin anew.
+    """Put back the stubs of a task, or of a whole day, to start again.
 
     All else in your files stays, and what is replaced is copied first.
     """
@@ -28,7 +28,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if day is None:
         raise CourseError(say("commands.reset.how_much"))
     symbols = list(dict.fromkeys(part for one in chosen for part in one.parts))
-    changes = plan_reset(here(), symbols)
+    changes = plan(here(), symbols, to_stub=True)
     if not changes:
         click.echo(say("commands.reset.nothing"))
         return 0
@@ -42,7 +42,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 
 def _report_others(symbol: str, chosen: list[Task]) -> None:
-    """Name the tasks that begin anew because they share a symbol."""
+    """Name the tasks that start again because they share a symbol."""
     name = name_of(symbol)
     for task in tasks_of(symbol):
         if task not in chosen:

@@ -11,7 +11,7 @@ from tiny_llm_course.commands.learning import (
     task_options,
 )
 from tiny_llm_course.commands.terminal import CourseCommand
-from tiny_llm_course.editing.plans import plan_skip
+from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
@@ -44,7 +44,8 @@ def _skip(chosen: Task) -> None:
     if status in CLOSED:
         click.echo(say(f"commands.skip.{status}", address=chosen.address))
         return
-    copies = write(plan_skip(here(), chosen.parts), here().copies)
+    changes = plan(here(), chosen.parts, to_stub=False)
+    copies = write(changes, here().copies)
     solved = [one for one in tasks() if _is_solved_with(chosen, one)]
     progress.skip(here(), known, solved)
     _report(chosen, solved, [task_at(address) for address in chosen.builds_on])

@@ -12,8 +12,8 @@ from tiny_llm_course.places import here
 def command(*, check: bool) -> int:
     """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref.
 
-    So are those in src/extensions, from src/extensions_ref.
-    This is for authors of the course. Whatever a new file replaces is copied first.
+    The same for src/extensions, from src/extensions_ref. This is for authors of the
+    course. What a new file replaces is copied first.
     """
     pending = starter.changes(here())
     if not pending:
@@ -26,5 +26,5 @@ def command(*, check: bool) -> int:
     copies = saving.write(pending, here().copies)
     click.echo(f"generated: {names}")
     if copies:
-        click.echo(f"what was there before is in {copies}")
+        click.echo(f"the previous versions are in {copies}")
     return 0

@@ -1,13 +1,10 @@
 """The options that `main` and `chat` share."""
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.terminal import SEEDS, FiniteRange
+from tiny_llm_course.commands.terminal import SEEDS, FiniteRange, with_options
 from tiny_llm_course.doctor.finding import program
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.doctor.system import find_compiler
@@ -19,9 +16,7 @@ from tiny_llm_course.inference.shares import shares
 from tiny_llm_course.places import REFERENCE, here
 from tiny_llm_course.syllabus import name_of
 
-Command = Callable[..., Any]
-
-OPTIONS = (
+talking_options = with_options(
     click.option(
         "--solution",
         metavar="NAME",
@@ -42,9 +37,9 @@ OPTIONS = (
     click.option(
         "--loader",
         type=click.Choice(list(LOADERS)),
-        help="Which of the solution's models runs: week1 reads the whole text anew for "
-        "each token, week2 keeps what it has computed, kernels has weights of 8 bits "
-        "and kernels in C++, too. The default is the fastest that can run here.",
+        help="Which of the solution's models runs: week1 reads the whole text again "
+        "for each token, week2 keeps what it has computed, kernels has weights of 8 "
+        "bits and kernels in C++, too. The default is the fastest that can run here.",
     ),
     click.option(
         "--model",
@@ -88,13 +83,7 @@ OPTIONS = (
         help="Draw the same tokens again whenever S is the same.",
     ),
 )
-
-
-def talking_options(command: Command) -> Command:
-    """Give `command` the options that make up an `inference.engine.Settings`."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+"""Gives a command the options that make up an `inference.engine.Settings`."""
 
 
 def echo_whose(engine: Engine) -> None:

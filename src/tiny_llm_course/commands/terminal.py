@@ -22,6 +22,10 @@ OF_THE_DISK = {
 """Errors that the user can fix: disk full, read-only, missing, no permission."""
 
 
+Function = Callable[..., Any]
+"""What becomes a click command."""
+
+
 class CourseCommand(click.Command):
     """A click command whose every misuse is one line on stderr and exit code 2."""
 
@@ -51,6 +55,17 @@ class CourseCommand(click.Command):
         """Print what is wrong in one line on stderr, and exit with code 2."""
         print(f"{self.name}: {visible(one_line(message))}", file=sys.stderr)
         sys.exit(2)
+
+
+def with_options(*options: Callable[[Function], Function]) -> Callable[..., Any]:
+    """Return a decorator that gives a command some options, in this order."""
+
+    def add(command: Function) -> Function:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def disk_problem(error: OSError) -> str:

@@ -13,7 +13,12 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
-from tiny_llm_course.commands.terminal import CourseCommand, do_all
+from tiny_llm_course.commands.terminal import (
+    CourseCommand,
+    Function,
+    do_all,
+    with_options,
+)
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.extension.sanitizing import complaints
@@ -37,9 +42,6 @@ VIEWS_OF_PYTEST = {
 SHOW = "--show"
 """An option of ours that people also type after the `--`."""
 
-Command = Callable[..., int]
-"""The function of a click command."""
-
 EXPORTS = {"json_file": exports.write_json, "junitxml": exports.write_junit}
 
 
@@ -53,7 +55,7 @@ class GradingCommand(CourseCommand):
         return super().parse_args(ctx, args)
 
 
-def _options(default: str) -> list[Callable[[Command], Command]]:
+def _options(default: str) -> list[Callable[[Function], Function]]:
     """Return the options of a command that grades `default`."""
     return [
         click.option("--week", type=int, help="Only this week."),
@@ -74,8 +76,8 @@ def _options(default: str) -> list[Callable[[Command], Command]]:
         click.option(
             "--sanitize",
             is_flag=True,
-            help="Then run the kernels in C++ by themselves, where it is seen what "
-            "they read or write beside an array, and whether threads meet.",
+            help="Then run the kernels in C++ alone, under the compiler's sanitizers, "
+            "which find accesses outside an array, and data races.",
         ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]
@@ -98,7 +100,7 @@ def _command(name: str, default: str) -> click.Command:
         """Say of each task whether it is done, and if not, what is wrong.
 
         Options of pytest go to pytest: `-k float16` runs some tests, `-v` shows
-        pytest's own view. So does all that stands behind a `--`.
+        pytest's own view. So does everything after a `--`.
         """
         select_tasks(week, day, task)  # raises an error if there is no such day
         show |= SHOW in pytest_args
@@ -112,10 +114,9 @@ def _command(name: str, default: str) -> click.Command:
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
-    for option in reversed(_options(default)):
-        command = option(command)
     settings = {"ignore_unknown_options": True}
-    return click.command(name, cls=GradingCommand, context_settings=settings)(command)
+    as_command = click.command(name, cls=GradingCommand, context_settings=settings)
+    return as_command(with_options(*_options(default))(command))
 
 
 def _as_pytest_shows_it(
@@ -158,7 +159,7 @@ def look_at_kernels(
 ) -> None:
     """Print the sanitizers' findings in all kernels, or in those that crashed.
 
-    For kernels that pass, print that they may have passed by luck.
+    For kernels that pass, print that an error may have gone unnoticed.
     """
     asked_of = [one.task for one in reports if is_asked or one.has_crashed]
     kernels = [kernel for task in asked_of for kernel in task.kernels]

@@ -25,25 +25,21 @@ def command() -> int:
     if problem := half_merged(here()):
         raise CourseError(problem)
     updates = list(plan_update(here()))
-    copies = write(_changes(updates), here().copies)
-    for update in updates:
-        _echo(update)
-    behind = not_pulled(here())
-    if behind:
-        click.echo(behind, err=True)
-    elif not any(update.news or update.problem for update in updates):
-        click.echo(say("commands.update.nothing"))
-    echo_copies(copies)
-    return int(any(update.problem for update in updates) or behind is not None)
-
-
-def _changes(updates: list[FileUpdate]) -> list[Change]:
-    """Return the changes to write."""
-    return [
+    changes = [
         Change(update.path, update.text)
         for update in updates
         if any(what in {NEW, RENEWED, GIVEN} for what, _ in update.news)
     ]
+    copies = write(changes, here().copies)
+    for update in updates:
+        _echo(update)
+    warning = not_pulled(here())
+    if warning:
+        click.echo(warning, err=True)
+    elif not any(update.news or update.problem for update in updates):
+        click.echo(say("commands.update.nothing"))
+    echo_copies(copies)
+    return int(any(update.problem for update in updates) or warning is not None)
 
 
 def _echo(update: FileUpdate) -> None:

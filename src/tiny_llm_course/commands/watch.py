@@ -54,7 +54,6 @@ def command(solution: str) -> int:
 
 
 def _show(console: Console, tasks: list[Task], solution: str, standby: Standby) -> None:
-    """Grade some tasks and print their results."""
     console.rule(datetime.now().astimezone().strftime("%H:%M:%S"))
     graded = progress.before(here(), tasks)
     reports = assess_tasks(tasks, solution, standby)

@@ -23,7 +23,7 @@ class Definition(ABC):
         names: What it defines in the file.
         text: How it is written, with a line feed between lines.
         start: Where it begins in the file.
-        named: Where its name stands, for links.
+        named: Where its name is, for links.
         end: Where it ends.
     """
 
@@ -73,14 +73,14 @@ class Code(ABC, Generic[D_co]):
 
     Attributes:
         text: The whole file.
-        definitions: What stands at its top level, in order.
+        definitions: Those at its top level, in order.
     """
 
     text: str
     definitions: tuple[D_co, ...]
 
     GAP: ClassVar[str]
-    """What stands between two definitions."""
+    """The text between two definitions."""
 
     @classmethod
     @abstractmethod
@@ -109,6 +109,10 @@ class Code(ABC, Generic[D_co]):
         """Return what defines a name, and nothing else with it."""
 
     @abstractmethod
+    def rest(self, definitions: Collection[D_co]) -> str:
+        """Return what the file does without some of its definitions."""
+
+    @abstractmethod
     def unused(self) -> Iterator[D_co]:
         """Yield the private helpers that nothing else needs."""
 
@@ -118,7 +122,7 @@ class Code(ABC, Generic[D_co]):
 
     @abstractmethod
     def with_import(self, line: str) -> Self:
-        """Add an import behind those of its kind, but for what is there already."""
+        """Add an import after those of its kind, except for what is there already."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -147,7 +151,7 @@ class Code(ABC, Generic[D_co]):
         """Return the number of the line with the name of a definition."""
         return self.text.count("\n", 0, definition.named) + 1
 
-    def behind(self, name: str, without: Collection[str] = ()) -> list[D_co]:
+    def dependencies(self, name: str, without: Collection[str] = ()) -> list[D_co]:
         """Return what defines `name`, and all of the file that this needs.
 
         Args:
@@ -164,7 +168,7 @@ class Code(ABC, Generic[D_co]):
 
     def imports_for(self, name: str, without: Collection[str] = ()) -> list[str]:
         """Return the imports that `name` needs, as they are written."""
-        return [one.text for one in self.behind(name, without) if one.is_import]
+        return [one.text for one in self.dependencies(name, without) if one.is_import]
 
     def counterparts(self, definition: Definition) -> list[D_co]:
         """Return what this file has in the place of a definition of the course.
@@ -195,8 +199,8 @@ class Code(ABC, Generic[D_co]):
 
     def line_end(self, at: int) -> int:
         """Return where a line ends."""
-        behind = re.compile(r"[^\r\n]*").match(self.text, at)
-        return behind.end() if behind else at
+        rest = re.compile(r"[^\r\n]*").match(self.text, at)
+        return rest.end() if rest else at
 
     @classmethod
     def emptied(cls, text: str, name: str) -> str:

@@ -39,7 +39,7 @@ def difference(checkout: Checkout, parts: Iterable[str]) -> Iterator[str]:
 def _lines(code: Code[Definition], path: Path, names: list[str]) -> list[str]:
     """Return the lines of some definitions, with the helpers that they use."""
     graded = graded_names(path)
-    needed = {one for name in names for one in code.behind(name, graded - {name})}
+    needed = {one for name in names for one in code.dependencies(name, graded - {name})}
     parts = [
         one.text for one in code.definitions if one in needed and not one.is_import
     ]

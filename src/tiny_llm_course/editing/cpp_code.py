@@ -1,9 +1,8 @@
 """A file in C++: the functions in its namespaces, and the namespaces of helpers.
 
-This is no parser: it blanks out what is no code, matches brackets, and takes what
-stands in front of a brace for what it looks like. So it reads whatever a learner has
-half written, as long as the brackets match, where a parser loses the functions around
-a mistake.
+This is not a parser. It blanks out what is not code, matches brackets, and judges what
+is in front of a brace by its looks. So it can read code that is half written, as long
+as the brackets match, where a parser would lose the functions around a mistake.
 """
 
 import re
@@ -50,8 +49,8 @@ class CppDefinition(Definition):
 
     Attributes:
         head: Where it begins without that.
-        body: Where its "{" stands.
-        inside: What stands between the braces, comments included.
+        body: Where its "{" is.
+        inside: The text between the braces, comments included.
     """
 
     head: int
@@ -125,10 +124,16 @@ class CppCode(Code[CppDefinition]):
         """Return all functions of a name: overloads and specialisations."""
         return [one for one in self.definitions if one.name == name]
 
-    def behind(self, name: str, without: Collection[str] = ()) -> list[CppDefinition]:
+    def dependencies(
+        self, name: str, without: Collection[str] = ()
+    ) -> list[CppDefinition]:
         """Return the functions of a name, and the helpers above them."""
         last = max((one.start for one in self.named(name)), default=0)
-        return [one for one in super().behind(name, without) if one.start <= last]
+        return [one for one in super().dependencies(name, without) if one.start <= last]
+
+    def rest(self, definitions: Collection[CppDefinition]) -> str:
+        """Return what the rest of the file does."""
+        return meaning(without(self.text, definitions))
 
     def unused(self) -> Iterator[CppDefinition]:
         """Yield the namespaces of helpers that nothing outside of them names."""
@@ -146,7 +151,7 @@ class CppCode(Code[CppDefinition]):
         return [found[0].strip() for found in includes(self.text)]
 
     def with_import(self, line: str) -> "CppCode":
-        """Include a file behind those of its kind, unless that is done already."""
+        """Include a file after those of its kind, unless that is done already."""
         present = list(directives(self.text))
         if line in {found[0].strip() for found in present}:
             return self
@@ -170,7 +175,7 @@ def meaning(text: str) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Return all names that stand in code."""
+    """Return all names in a piece of code."""
     return {one.group() for one in _TOKEN.finditer(text) if one.lastgroup == "name"}
 
 
@@ -198,7 +203,6 @@ def includes(text: str) -> Iterator[re.Match[str]]:
 
 @lru_cache(maxsize=128)
 def _blocks(text: str) -> tuple[CppDefinition, ...]:
-    """Find the functions and the namespaces of helpers of a file."""
     return tuple(_Reader(text).definitions(0, len(text)))
 
 
@@ -305,7 +309,7 @@ class _Reader:
         return start
 
     def _error(self, at: int) -> SyntaxError:
-        """Complain about a bracket that stands alone."""
+        """Complain about a bracket without its counterpart."""
         error = SyntaxError(f"'{self._code[at]}' has no counterpart")
         error.lineno = self._code.count("\n", 0, at) + 1
         return error

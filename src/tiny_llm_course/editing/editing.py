@@ -27,7 +27,7 @@ def put(
     """
     giver = _without_clashes(code, donor, name, others)
     code = _with_definition(code, giver, name)
-    for helper in reversed(giver.behind(name, others)):
+    for helper in reversed(giver.dependencies(name, others)):
         if helper.is_import or name in helper.names or code.has(helper):
             continue
         if helper.start < giver.named(name)[0].start:
@@ -75,7 +75,7 @@ def _without_clashes(
     taken = frozenset[str]().union(*theirs) - {name}
     clashes = {
         clash
-        for one in donor.behind(name, others)
+        for one in donor.dependencies(name, others)
         if not (one.is_import or code.has(one))
         for clash in one.names & taken
     }

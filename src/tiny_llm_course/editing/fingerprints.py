@@ -1,4 +1,4 @@
-"""What a verdict depends on: the code behind a task, its tests, and the grader."""
+"""What a verdict depends on: the code of a task, its tests, and the grader."""
 
 import ast
 import functools
@@ -15,7 +15,7 @@ from tiny_llm_course.editing.lookup import (
     path_of,
 )
 from tiny_llm_course.editing.python_code import Import, PythonCode, PythonDefinition
-from tiny_llm_course.imports import course_files_behind
+from tiny_llm_course.imports import course_dependencies
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, called_by, name_of, tasks
 
@@ -43,9 +43,9 @@ def of_verdict(checkout: Checkout, task: Task) -> str:
     Comments, docstrings and layout do not count, nor do other tasks in the same files.
     """
     tests = checkout.tests / task.test_file
-    judges = [one for one in course_files_behind([tests], GRADER) if one != tests]
+    judges = [one for one in course_dependencies([tests], GRADER) if one != tests]
     symbols = [*task.symbols, *map(called_by, task.kernels)]
-    code = _behind(checkout, symbols)
+    code = _dependencies(checkout, symbols)
     return _digest([*code, _whole(tests), *map(_meaning_of_judge, judges)])
 
 
@@ -55,7 +55,6 @@ def of_answer(checkout: Checkout, task: Task) -> str:
 
 
 def _digest(parts: Iterable[str]) -> str:
-    """Boil texts down to a short one."""
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:16]
 
 
@@ -66,7 +65,7 @@ def _definition(checkout: Checkout, part: str) -> str:
     return f"{part}: {' '.join(one.meaning for one in found)}"
 
 
-def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
+def _dependencies(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
     """Return all code of the learner that some symbols depend on."""
     folder = checkout.starter
     wanted = [Name(*symbol.split(".")) for symbol in symbols]
@@ -93,10 +92,10 @@ def _behind(checkout: Checkout, symbols: Iterable[str]) -> set[str]:
         for kernel in one.kernels
         if called_by(kernel) in called
     ]
-    return code | _behind_in_cpp(checkout, in_cpp)
+    return code | _cpp_dependencies(checkout, in_cpp)
 
 
-def _behind_in_cpp(checkout: Checkout, kernels: Sequence[str]) -> set[str]:
+def _cpp_dependencies(checkout: Checkout, kernels: Sequence[str]) -> set[str]:
     """Return all code in C++ that some kernels depend on.
 
     Other kernels in the same files do not count, unless they are called.

@@ -10,7 +10,14 @@ from tiny_llm_course.editing.python_code import PythonCode
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.extension.sources import KERNELS
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, tasks_of
+from tiny_llm_course.syllabus import (
+    file_of,
+    is_kernel,
+    kernels,
+    name_of,
+    symbols,
+    tasks_of,
+)
 
 
 def language(path: Path) -> type[Code[Definition]]:
@@ -105,7 +112,7 @@ def absence(folder: Path, symbol: str) -> str:
     """
     path, name = path_in(folder, symbol), name_of(symbol)
     if not path.exists():
-        known = {file_of(one) for task in tasks() for one in task.symbols}
+        known = set(map(file_of, symbols()))
         found = {one.name for one in folder.glob("*.py")} - known
         close = _alike(path.name, found)
         return say("report.no_file", file=path.name, close=close)
@@ -146,8 +153,7 @@ def by_file(
 
 def graded_names(path: Path) -> frozenset[str]:
     """Return the names in a file that the learner writes."""
-    parts = (part for task in tasks() for part in task.parts)
-    place = Path()
+    parts, place = [*symbols(), *kernels()], Path()
     return frozenset(
         name_of(part) for part in parts if path.match(str(path_in(place, part)))
     )

@@ -1,4 +1,4 @@
-"""Whether git has brought the new version of the course, or stands half-way."""
+"""Whether git has merged the new version of the course, or is in the middle of it."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ MARKER = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
 
 
 def half_merged(checkout: Checkout) -> str | None:
-    """Say what stands half-way between two versions, and how to go on."""
+    """Say which file is not merged yet, and how to go on."""
     unfinished = _unfinished(checkout.root)
     finish = unfinished or "git commit"
     for path in _learners_files(checkout):
@@ -46,8 +46,8 @@ def not_pulled(checkout: Checkout) -> str | None:
     `git pull` leaves it like that where it would overwrite what is not committed.
     """
     missing = _git(checkout.root, "rev-list", "--count", "HEAD..@{upstream}")
-    is_behind = missing is not None and int(missing) > 0
-    return say("commands.update.not_pulled") if is_behind else None
+    is_newer = missing is not None and int(missing) > 0
+    return say("commands.update.not_pulled") if is_newer else None
 
 
 def _learners_files(checkout: Checkout) -> list[Path]:

@@ -46,22 +46,35 @@ class FileUpdate:
     problem: str = ""
 
 
-def plan_reset(checkout: Checkout, parts: Iterable[str]) -> list[Change]:
-    """Put the stubs of some parts back, and nothing else.
+def plan(checkout: Checkout, parts: Iterable[str], *, to_stub: bool) -> list[Change]:
+    """Replace some parts by their stubs, or by the reference's with what these need.
 
     Raises:
         CourseError: A file cannot be parsed, and not only because of these parts.
     """
-    return list(_plan(checkout, parts, to_stub=True))
-
-
-def plan_skip(checkout: Checkout, parts: Iterable[str]) -> list[Change]:
-    """Put in the reference's definitions of some parts, with what these need.
-
-    Raises:
-        CourseError: A file cannot be parsed, and not only because of these parts.
-    """
-    return list(_plan(checkout, parts, to_stub=False))
+    parts = list(parts)
+    in_cpp = any(map(is_kernel, parts))
+    hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else ()
+    changes, brought = list[Change](), set[str]()
+    for path, names in by_file(checkout, parts):
+        parse = language(path).parse
+        reference = parse(read(reference_of(checkout, path)))
+        stub = parse(starter.stub_of(path.name, reference.text, hidden))
+        old = text_of(checkout, path)
+        code = code_of(checkout, path, names)
+        code = code if code.text else stub
+        for name in names:
+            others = graded_names(path) - {name}
+            code = put(code, stub if to_stub else reference, name, others)
+        code = without_leftovers(code, reference)
+        if code.text != old:
+            changes.append(Change(path, code.text))
+        brought |= {one for one in hidden if f'"{one}"' in code.text}
+    for name in sorted(hidden if brought else ()):
+        if not (checkout.kernels / name).exists():
+            text = read(checkout.reference_kernels / name)
+            changes.append(Change(checkout.kernels / name, text))
+    return changes
 
 
 def plan_update(checkout: Checkout) -> Iterator[FileUpdate]:
@@ -81,34 +94,6 @@ def plan_update(checkout: Checkout) -> Iterator[FileUpdate]:
             yield _update(path, read(path), stub)
         except SyntaxError as error:
             yield FileUpdate(path, problem=complaint(checkout, path, error))
-
-
-def _plan(
-    checkout: Checkout, parts: Iterable[str], *, to_stub: bool
-) -> Iterator[Change]:
-    """Replace some parts by their stubs, or by the solutions."""
-    parts = list(parts)
-    in_cpp = any(map(is_kernel, parts))
-    hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else ()
-    brought: set[str] = set()
-    for path, names in by_file(checkout, parts):
-        parse = language(path).parse
-        reference = parse(read(reference_of(checkout, path)))
-        stub = parse(starter.stub_of(path.name, reference.text, hidden))
-        old = text_of(checkout, path)
-        code = code_of(checkout, path, names)
-        code = code if code.text else stub
-        for name in names:
-            others = graded_names(path) - {name}
-            code = put(code, stub if to_stub else reference, name, others)
-        code = without_leftovers(code, reference)
-        if code.text != old:
-            yield Change(path, code.text)
-        brought |= {one for one in hidden if f'"{one}"' in code.text}
-    for name in sorted(hidden if brought else ()):
-        if not (checkout.kernels / name).exists():
-            text = read(checkout.reference_kernels / name)
-            yield Change(checkout.kernels / name, text)
 
 
 def _update(path: Path, text: str, stub: str) -> FileUpdate:

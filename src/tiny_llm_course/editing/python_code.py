@@ -1,10 +1,10 @@
-"""A file in Python: `ast` says where the statements at its top level stand."""
+"""A file in Python: `ast` says where the statements at its top level are."""
 
 import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, takewhile
@@ -104,6 +104,11 @@ class PythonCode(Code[PythonDefinition]):
         """Return the last statement that defines `name` and nothing else."""
         return [one for one in self.definitions if one.names == frozenset([name])][-1:]
 
+    def rest(self, definitions: Collection[PythonDefinition]) -> str:
+        """Return what all other statements do."""
+        others = (one for one in self.definitions if one not in definitions)
+        return "\n".join(one.meaning for one in others)
+
     def unused(self) -> Iterator[PythonDefinition]:
         """Yield the statements with a private name that no other looks up."""
         for one in self.definitions:
@@ -125,7 +130,7 @@ class PythonCode(Code[PythonDefinition]):
         return above.start() if above else definition.start
 
     def with_import(self, line: str) -> "PythonCode":
-        """Add the names of an import that are missing, behind the last of its kind.
+        """Add the names of an import that are missing, after the last of its kind.
 
         What comes from the course gets a section of its own, as the import order of
         the project wants it.
@@ -162,8 +167,6 @@ def meaning(node: ast.AST) -> str:
 
 
 class _WithoutDocstrings(ast.NodeTransformer):
-    """Take the docstrings out of a tree."""
-
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Drop the docstring of `node`, if it has one, and of all that is in it."""
         if isinstance(node, Function | ast.ClassDef | ast.Module):
@@ -173,7 +176,6 @@ class _WithoutDocstrings(ast.NodeTransformer):
 
 @lru_cache(maxsize=128)
 def _statements(text: str) -> tuple[PythonDefinition, ...]:
-    """Cut a file into statements."""
     try:
         body = ast.parse(text.encode()).body
     except ValueError as error:  # Python 3.11 on a null byte
@@ -197,10 +199,10 @@ def _definition(
             last += 1
             end = last if lines[last - 1].strip() else end
     text = "\n".join(line.rstrip("\r\n") for line in lines[first:end])
-    behind = starts[end] - (len(lines[end - 1]) - len(lines[end - 1].rstrip("\r\n")))
+    stop = starts[end] - (len(lines[end - 1]) - len(lines[end - 1].rstrip("\r\n")))
     named = starts[node.lineno - 1]
     return PythonDefinition(
-        frozenset(_bound(node)), text, starts[first], named, behind, node
+        frozenset(_bound(node)), text, starts[first], named, stop, node
     )
 
 
@@ -232,7 +234,6 @@ def _missing(line: str, known: frozenset[str]) -> str:
 
 
 def _is_relative(node: ast.stmt) -> bool:
-    """Tell whether a statement imports a neighbour."""
     return isinstance(node, ast.ImportFrom) and node.level > 0
 
 
@@ -248,10 +249,9 @@ def _is_empty(node: ast.stmt) -> bool:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    """Tell whether a statement is a bare text."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _without_docstring(node: Function | ast.ClassDef | ast.Module) -> list[ast.stmt]:
-    """Return the statements of a body behind its docstring."""
+    """Return the statements of a body after its docstring."""
     return node.body[ast.get_docstring(node, clean=False) is not None :]

@@ -83,7 +83,7 @@ def _new_folder(copies: Path) -> Path:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever reads it finds the old text or the new one.
+    """Write a file atomically: a reader finds the old text or the new one.
 
     Raises:
         OSError: It cannot be written. The error names the file.
@@ -100,7 +100,7 @@ def write_whole(path: Path, text: str) -> None:
         error.filename = str(target)
         raise
     finally:
-        # A read-only disk refuses this, too, and is told by the error above.
+        # A read-only disk refuses this, too, and the error above says so.
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
 
@@ -116,7 +116,7 @@ def sweep(*folders: Path) -> None:
 
 
 def _is_running(pid: int) -> bool:
-    """Tell whether there is a process of a number, whoever owns it."""
+    """Tell whether there is a process of this number, of any user."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

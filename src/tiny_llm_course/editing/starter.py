@@ -25,7 +25,7 @@ from tiny_llm_course.editing.saving import Change
 from tiny_llm_course.extension.sources import KERNELS, sources
 from tiny_llm_course.idle import Function
 from tiny_llm_course.places import Checkout
-from tiny_llm_course.syllabus import Task, name_of, tasks
+from tiny_llm_course.syllabus import Task, kernels, name_of, tasks, tasks_of
 
 INIT = '''"""Your inference engine: stubs for you to fill in, task by task."""
 '''
@@ -67,14 +67,8 @@ def generate_kernels(reference: Path) -> dict[str, str]:
 def answer_files(reference: Path) -> frozenset[str]:
     """Return the files of the kernels that are all answer, by path in their folder."""
     names = (path.relative_to(reference).as_posix() for path in sources(reference))
-    asked_for = {f"{KERNELS}/{kernel.partition(':')[0]}" for kernel in _kernels()}
+    asked_for = {f"{KERNELS}/{kernel.partition(':')[0]}" for kernel in kernels()}
     return frozenset(names) - asked_for
-
-
-def _kernels() -> Iterator[str]:
-    """Go through all functions in C++ that are answers."""
-    for task in tasks():
-        yield from task.kernels
 
 
 def files(checkout: Checkout) -> dict[Path, str]:
@@ -114,11 +108,11 @@ def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
         # And the line below, where it stands alone.
         alone = rf'(?<=\n\n)#include "{name}"\n\n|#include "{name}"\n'
         source = re.sub(alone, "", source)
-    owners: dict[str, str] = {}
-    for task in tasks():
-        for kernel in task.kernels:
-            if kernel.startswith(f"{file}:"):
-                owners.setdefault(name_of(kernel), str(task.address))
+    owners = {
+        name_of(kernel): str(tasks_of(kernel)[0].address)
+        for kernel in kernels()
+        if kernel.startswith(f"{file}:")
+    }
     return stubbed(source, owners)
 
 
@@ -156,7 +150,7 @@ def stub(source: str, file: str) -> str:
     for one in given.definitions:
         between = source[done : one.start]
         done = one.end
-        if not any(map(_is_private, one.names - needed)):
+        if not any(name.startswith("_") for name in one.names - needed):
             text += between + _without_answer(one, given, file)
     stubs = PythonCode.parse(f"{text}\n")
     return stubs.with_import(TODO_IMPORT).text if " todo(" in text else stubs.text
@@ -165,9 +159,9 @@ def stub(source: str, file: str) -> str:
 def _needed_by_given(source: PythonCode, file: str) -> set[str]:
     """Return all names that the given code of a file looks up, directly or not."""
     graded = {one for one in source.names if _tasks_that_write(f"{file}.{one}")}
-    given = {one for one in source.names - graded if not _is_private(one)}
-    behind = (one for name in given for one in source.behind(name, graded))
-    return {used for one in behind for used in one.uses}
+    given = {one for one in source.names - graded if not one.startswith("_")}
+    needed = (one for name in given for one in source.dependencies(name, graded))
+    return {used for one in needed for used in one.uses}
 
 
 def _without_answer(one: PythonDefinition, given: PythonCode, file: str) -> str:
@@ -206,11 +200,6 @@ def _header(node: Function | ast.ClassDef, lines: Sequence[str]) -> Sequence[str
     has_docstring = ast.get_docstring(node) is not None
     last = (first.end_lineno or first.lineno) if has_docstring else first.lineno - 1
     return lines[first_line(node) - 1 : last]
-
-
-def _is_private(name: str) -> bool:
-    """Tell whether a name begins with an underscore."""
-    return name.startswith("_")
 
 
 def _is_public(name: str) -> bool:

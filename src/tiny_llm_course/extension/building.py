@@ -128,7 +128,6 @@ def _known(solution: Path, folder: Path, *, anew: bool) -> Built | None:
 
 
 def _recorded(solution: Path) -> Built | None:
-    """Read the result of the last compilation."""
     try:
         return Built(**json.loads((solution / RECORD).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -215,7 +214,6 @@ class _Tools:
 
 
 def _is_here(package: str) -> bool:
-    """Tell whether a package is installed."""
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:

@@ -99,6 +99,5 @@ class Program:
 
 @functools.cache
 def _version_of(compiler: str) -> str:
-    """Return a compiler's version text."""
     said = [compiler, "--version"]
     return subprocess.run(said, capture_output=True, text=True, check=True).stdout

@@ -9,7 +9,7 @@ from typing import Any
 
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.syllabus import tasks
+from tiny_llm_course.syllabus import symbols
 
 OURS = "tiny_llm_lent"
 """The name of a second import of our solution, which is changed."""
@@ -40,7 +40,7 @@ class Mixture(Solution):
         self.yours = frozenset(yours)
         self._ours = Solution(REFERENCE, OURS)
         self._taken = {symbol: super(Mixture, self).get(symbol) for symbol in yours}
-        swaps = {id(self._ours.get("kernels.are_on")): _off}
+        swaps = {id(self._ours.get("kernels.are_on")): lambda: False}
         for symbol in symbols():
             given = self._ours.get(symbol)
             swaps |= (
@@ -70,21 +70,9 @@ class Mixture(Solution):
         return getattr(sys.modules.get(f"{self.package}.{file}"), name, _NOTHING)
 
 
-def symbols() -> list[str]:
-    """Return all that a learner writes in Python, in the order of the course."""
-    found = (symbol for task in tasks() for symbol in task.symbols)
-    return list(dict.fromkeys(found))
-
-
 def _modules(package: str) -> list[types.ModuleType]:
-    """Return the imported modules of a package."""
     names = [one for one in sys.modules if one.partition(".")[0] == package]
     return [sys.modules[one] for one in names]
-
-
-def _off() -> bool:
-    """Replace `kernels.are_on`."""
-    return False
 
 
 def _called(roots: Iterable[Any], packages: tuple[str, ...]) -> set[int]:

@@ -9,10 +9,10 @@ from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.report.standing import DONE
 from tiny_llm_course.inference.blame import blame
-from tiny_llm_course.inference.mixture import Mixture, symbols
+from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.places import REFERENCE, Checkout, here
 from tiny_llm_course.solution import Solution, load_solution
-from tiny_llm_course.syllabus import Task, tasks_of
+from tiny_llm_course.syllabus import Task, symbols, tasks_of
 
 
 def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:

@@ -28,7 +28,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from tiny_llm_course.imports import course_files_behind
+from tiny_llm_course.imports import course_dependencies
 
 CACHE = Path(__file__).parents[3] / ".cache" / "truths"
 """In the checkout of this file, also when working on a copy."""
@@ -57,7 +57,6 @@ class Asked:
         return ask
 
     def _compute(self, name: str, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
-        """Call the oracle itself."""
         module = importlib.import_module(f"{__package__}.{self._module}")
         return getattr(module, name)(*args, **kwargs)
 
@@ -90,7 +89,6 @@ def _kept(path: Path) -> Any:  # noqa: ANN401 - as the oracle has it
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(content)
@@ -100,7 +98,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 @functools.cache
 def _folder() -> Path:
     """Return the folder of this oracle's answers, and remove those of an older one."""
-    sources = course_files_behind(Path(__file__).parent.glob("*.py"))
+    sources = course_dependencies(Path(__file__).parent.glob("*.py"))
     parts = [path.read_bytes() for path in sources]
     parts += [metadata.version(library).encode() for library in LIBRARIES]
     found = CACHE / hashlib.blake2b(b"\0".join(parts)).hexdigest()[:16]

@@ -23,11 +23,7 @@ def swiglu(x: mx.array, w_gate: mx.array, w_up: mx.array, w_down: mx.array) -> T
         w_up: I x E.
         w_down: E x I.
     """
-    inputs = exact(x)
-    gate = F.silu(F.linear(inputs, exact(w_gate)))
-    up = F.linear(inputs, exact(w_up))
-    output = F.linear(gate * up, exact(w_down))
-    return layer_truth(output, w_gate.shape[0], x.dtype)
+    return gated(x, (w_gate, w_up, w_down), "silu")
 
 
 ACTIVATIONS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {

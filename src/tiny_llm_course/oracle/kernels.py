@@ -36,7 +36,6 @@ def rounded_matmul(x: mx.array, w: Stored, bias: mx.array | None = None) -> Trut
 
 
 def _steps(x: torch.Tensor, group_size: int) -> torch.Tensor:
-    """Return the rounding step of each entry."""
     groups = x.unflatten(-1, (-1, group_size))
     steps = groups.abs().amax(-1, keepdim=True) / 127
     return steps.expand_as(groups).flatten(-2)
@@ -72,7 +71,6 @@ def places(num_columns: int, w: Stored) -> NDArray[np.int64]:
 
 
 def _integers(w: Stored) -> NDArray[np.uint8]:
-    """Unpack the integers of a matrix."""
     shifts = mx.arange(0, 32, w.bits, dtype=mx.uint32)
     fields = (w.packed[..., None] >> shifts) & (2**w.bits - 1)
     return np.array(mx.flatten(fields, -2, -1)).astype(np.uint8)

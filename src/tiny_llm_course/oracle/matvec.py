@@ -50,6 +50,5 @@ def _groups(x: mx.array, group_size: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _in_float32(w: Stored) -> Stored:
-    """Widen scales and biases."""
     scales, biases = w.scales.astype(mx.float32), w.biases.astype(mx.float32)
     return Stored(w.packed, scales, biases, w.group_size, w.bits)

@@ -117,7 +117,6 @@ def model_in_pieces(
 
 
 def _slices(pieces: Sequence[int]) -> Iterator[slice]:
-    """Yield the positions of each piece."""
     for start, stop in itertools.pairwise(itertools.accumulate(pieces, initial=0)):
         yield slice(start, stop)
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 import mlx.core as mx
+import numpy as np
+
+from tiny_llm_course.grading.judgement.inputs import normal
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,34 @@ def quantised(w: mx.array, group_size: int, bits: int) -> Stored:
     """Quantise as MLX does on a CPU, so that all machines agree on the truth."""
     arrays = mx.quantize(w, group_size, bits, stream=mx.cpu)
     return Stored(*arrays, group_size, bits)
+
+
+def drawn(
+    shape: tuple[int, ...],
+    group_size: int,
+    bits: int,
+    dtype: mx.Dtype = mx.float32,
+    *,
+    scale: float = 1.0,
+    bias: float = 4.0,
+) -> Stored:
+    """Draw every bit of some words, and a scale and a bias for each group.
+
+    Args:
+        shape: Of the matrix.
+        group_size: The number of integers that share a scale and a bias.
+        bits: The width of an integer.
+        dtype: Of scales and biases.
+        scale: The standard deviation of the scales.
+        bias: The standard deviation of the biases.
+    """
+    *rows, length = shape
+    rng = np.random.default_rng(bits)
+    words = rng.integers(0, 2**32, (*rows, length * bits // 32), dtype=np.uint32)
+    groups = (*rows, length // group_size)
+    scales = normal(*groups, dtype=dtype, scale=scale, name="scales")
+    biases = normal(*groups, dtype=dtype, scale=bias, name="biases")
+    return Stored(mx.array(words), scales, biases, group_size, bits)
 
 
 def dequantised(stored: Stored) -> mx.array:

@@ -40,5 +40,4 @@ def _transform(part: MLP, x: torch.Tensor) -> torch.Tensor:
 
 
 def _rescale(part: Norm, x: torch.Tensor) -> torch.Tensor:
-    """Normalise each vector."""
     return F.rms_norm(x, x.shape[-1:], exact(part.weight), eps=part.eps)

@@ -1,4 +1,4 @@
-"""`pdm run train-checkpoint`: train the embedded model anew."""
+"""`pdm run train-checkpoint`: train the embedded model again."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def command(
     out: Path, steps: int | None, seed: int | None, quick: bool, to_install: bool
 ) -> int:
-    """Train the embedded model anew: text, tokenizer, weights and model card.
+    """Train the embedded model again: text, tokenizer, weights and model card.
 
     Ctrl-C stops the training; the same command continues it. Where PyTorch sees a
     GPU it is used.

@@ -9,7 +9,7 @@ from tiny_llm_course.syllabus import Address
 
 
 def add(parser: pytest.Parser) -> None:
-    """Add `--solution`, `--task`, `--results`, `--scores` and `--scratch`."""
+    """Add `--solution`, `--task`, `--results` and `--scratch`."""
     parser.addoption(
         "--solution",
         default="tiny_llm",
@@ -27,13 +27,7 @@ def add(parser: pytest.Parser) -> None:
         "--results",
         type=Path,
         metavar="FILE",
-        help="write what comes of each graded test here, and skip those already there",
-    )
-    parser.addoption(
-        "--scores",
-        type=Path,
-        metavar="FILE",
-        help="run each test on all known solutions, and write what comes of it here",
+        help="write the outcome of each graded test here, and skip those already there",
     )
     parser.addoption(
         fence.OPTION,

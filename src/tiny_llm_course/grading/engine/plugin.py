@@ -36,7 +36,6 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
 )
 from tiny_llm_course.grading.diagnosis.repairing import repaired
 from tiny_llm_course.grading.engine import fence, options
-from tiny_llm_course.grading.engine.proof import append_score, score
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
@@ -130,16 +129,6 @@ def _check_shapes(package: str) -> None:
     from tiny_llm_course.grading.engine import shapes  # imports beartype
 
     install_import_hook(package, f"{shapes.__name__}.checked")
-
-
-def _check_no_shapes() -> None:
-    """Stop checking annotations.
-
-    The reference has passed with the checks; learners' code runs without them.
-    """
-    from jaxtyping import config
-
-    config.update("jaxtyping_disable", True)
 
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
@@ -285,16 +274,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         results.append(path, results.Ending())
         for explanation in _composed(session.config):
             results.append(path, explanation)
-    path = session.config.getoption("--scores")
-    if path:
-        _check_no_shapes()
-        trials = [
-            outcome.trial
-            for outcomes in session.config.stash[OUTCOMES].values()
-            for outcome in outcomes
-        ]
-        for task in session.config.stash[OUTCOMES]:
-            append_score(path, score(task, trials))
 
 
 def pytest_terminal_summary(
@@ -309,7 +288,7 @@ def pytest_terminal_summary(
 
 
 def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Name the mistake behind each task that failed, or describe the failure.
+    """Name the mistake in each task that failed, or describe the failure.
 
     Composed mistakes come last: they run hundreds of wrong solutions, and if one
     crashes the interpreter, the results before it have been written.
@@ -320,7 +299,7 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
 
 
 def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
-    """Name the known mistake behind a task, or describe how it fails, if that helps."""
+    """Name the known mistake in a task, or describe how it fails, if that helps."""
     outcomes = config.stash[OUTCOMES].get(task, [])
     found = explain(outcomes, misconceptions(task))
     names, sentences = [one.name for one in found], [one.says for one in found]

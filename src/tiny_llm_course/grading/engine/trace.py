@@ -50,7 +50,6 @@ class Trace:
 
     @property
     def _stack(self) -> Path:
-        """The file for the stack."""
         return self.results.with_suffix(".stack")
 
     def clear(self) -> None:

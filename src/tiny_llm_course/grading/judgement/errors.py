@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def describe(error: RaisedEvidence) -> str | None:
-    """Say what is behind an error of Python or MLX, if it is one of the usual ones.
+    """Say what causes an error of Python or MLX, if it is one of the usual ones.
 
     Args:
         error: What a solution raised.

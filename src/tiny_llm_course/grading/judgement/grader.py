@@ -281,7 +281,6 @@ def told_apart(a: float, b: float) -> tuple[str, str]:
 
 
 def _probabilities(log_probabilities: mx.array) -> NDArray[np.float64]:
-    """Return what log-probabilities stand for."""
     return np.exp(np.array(log_probabilities, dtype=np.float64))
 
 

@@ -16,6 +16,10 @@ DTYPES = (mx.float32, mx.float16, mx.bfloat16)
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=dtype_name)
 """Runs a test with float32, float16 and bfloat16."""
 
+each_width = pytest.mark.parametrize("bits", [4, 8, 2])
+each_group_size = pytest.mark.parametrize("group_size", [64, 32, 128])
+"""Run a test with the formats of quantised weights."""
+
 
 def normal(
     *shape: int, dtype: mx.Dtype = mx.float32, scale: float = 1.0, name: str = ""

@@ -55,6 +55,5 @@ def nearness(logits: mx.array, truth: NDArray[np.float64]) -> Nearness:
 
 
 def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log-probabilities."""
     shifted = logits - np.max(logits, axis=-1, keepdims=True)
     return shifted - np.log(np.sum(np.exp(shifted), axis=-1, keepdims=True))

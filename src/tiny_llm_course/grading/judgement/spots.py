@@ -1,4 +1,4 @@
-"""Where in a solution an error came up: the expression, and the check behind it."""
+"""Where in a solution an error came up: the expression, and the check around it."""
 
 import ast
 import functools
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from tiny_llm_course.syllabus import name_of, tasks
+from tiny_llm_course.syllabus import public_names
 from tiny_llm_course.untrusted import visible
 
 MOST = 60
@@ -21,10 +21,10 @@ class Spot:
     """The place in a solution that an error comes from.
 
     Attributes:
-        at: File and line, as it is told.
+        at: File and line, as a report shows them.
         source: The expression that failed.
         check: The condition under which its author raises. Empty if nobody does.
-        values: The variables of the check, as it is told.
+        values: The variables of the check, as a report shows them.
         parameters: What the function is called with.
         callee: The public name that the place belongs to, if the test called another.
         handed_at: File and line in which the other calls this one.
@@ -79,20 +79,13 @@ def is_of_a_solution(frame: FrameType) -> bool:
     return not (is_ours or is_installed or module[0] in sys.stdlib_module_names)
 
 
-@functools.cache
-def _public() -> frozenset[str]:
-    """Return the names of the functions and classes that tasks ask for."""
-    return frozenset(name_of(symbol) for task in tasks() for symbol in task.symbols)
-
-
 def _owner(frame: FrameType) -> str:
     """Return the public name that a frame belongs to, if it is one by itself."""
     name = frame.f_code.co_qualname.partition(".")[0]
-    return name if name in _public() else ""
+    return name if name in public_names() else ""
 
 
 def _at(step: traceback.FrameSummary) -> str:
-    """Write a place as file and line."""
     return f"{Path(step.filename).name}:{step.lineno}"
 
 
@@ -100,11 +93,11 @@ def _source(step: traceback.FrameSummary) -> str:
     """Return the expression that ran, or its line if that assigns or is not known."""
     line = linecache.getline(step.filename, step.lineno or 0)
     encoded = line.encode()
-    behind = encoded[step.end_colno or 0 :].decode(errors="ignore").lstrip()
+    rest = encoded[step.end_colno or 0 :].decode(errors="ignore").lstrip()
     is_assigned = (
         step.end_lineno == step.lineno
-        and behind.startswith("=")
-        and not behind.startswith("==")
+        and rest.startswith("=")
+        and not rest.startswith("==")
     )
     if step.colno is None or is_assigned:
         part = line

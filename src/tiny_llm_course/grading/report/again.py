@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tiny_llm_course.grading.engine import fence
+from tiny_llm_course.grading.engine import fence, session
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.grading.report import numbers
@@ -60,14 +60,9 @@ def _witnessed(test: str, solution: str) -> _Witness:
     """Run one test without output."""
     witness = _Witness()
     with contextlib.redirect_stdout(io.StringIO()):
-        pytest.main(
-            [
-                *("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"),
-                *("--rootdir", str(ROOT), "-c", str(ROOT / "pyproject.toml")),
-                *("--solution", solution, str(ROOT / test)),
-            ],
-            plugins=[witness],
-        )
+        options = [*session.QUIETLY, str(ROOT / test)]
+        arguments = session.pytest_arguments([], solution, options)
+        pytest.main(arguments, plugins=[witness])
     return witness
 
 

@@ -55,12 +55,10 @@ def write_junit(path: Path, solution: str, reports: Sequence[TaskReport]) -> Non
 
 
 def _done(reports: Sequence[TaskReport]) -> list[TaskReport]:
-    """Return the tasks that are done."""
     return [report for report in reports if report.status == DONE]
 
 
 def _as_object(report: TaskReport) -> dict[str, Any]:
-    """Return the report on a task as an object for JSON."""
     address, explanation = report.task.address, report.explanation
     return {
         "week": address.week,

@@ -70,7 +70,6 @@ def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
 
 
 def _task_line(report: TaskReport, width: int) -> Text:
-    """Write the line of one task."""
     task = report.task
     number, title = task.address.task, task.label
     line = Text(say("report.task", number=number, title=title, width=width))

@@ -160,7 +160,6 @@ def unknown_foundations(reports: Sequence[TaskReport]) -> list[Task]:
 
 
 def _by_task(results: Results) -> dict[Address, list[Result]]:
-    """Group results by the address of their task."""
     grouped: dict[Address, list[Result]] = {}
     for result in results.tests.values():
         grouped.setdefault(Address.parse(result.task), []).append(result)

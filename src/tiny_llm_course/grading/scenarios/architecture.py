@@ -14,6 +14,32 @@ from tiny_llm_course.grading.judgement.inputs import gain, normal, weight
 Weights = dict[str, mx.array]
 """Arrays by their names in a checkpoint, such as "q_proj.weight"."""
 
+IDS = [[3, 1, 4, 1, 5, 9, 2], [6, 5, 35, 8, 0, 49, 7]]
+"""Two texts for a small model."""
+
+OF_ATTENTION = {
+    "wq": "q_proj.weight",
+    "wk": "k_proj.weight",
+    "wv": "v_proj.weight",
+    "wo": "o_proj.weight",
+    "bq": "q_proj.bias",
+    "bk": "k_proj.bias",
+    "bv": "v_proj.bias",
+}
+OF_MLP = {
+    "w_gate": "gate_proj.weight",
+    "w_up": "up_proj.weight",
+    "w_down": "down_proj.weight",
+}
+"""The arguments of a layer's constructor, and what a checkpoint calls them."""
+
+OF_BLOCK = {
+    **{name: f"self_attn.{stored}" for name, stored in OF_ATTENTION.items()},
+    **{name: f"mlp.{stored}" for name, stored in OF_MLP.items()},
+    "w_input_layernorm": "input_layernorm.weight",
+    "w_post_attention_layernorm": "post_attention_layernorm.weight",
+}
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -35,6 +61,17 @@ class Architecture:
         return asdict(self)
 
 
+UNUSUAL = Architecture(
+    hidden_size=24,
+    num_attention_heads=3,
+    num_key_value_heads=1,
+    num_hidden_layers=3,
+    rms_norm_eps=0.1,
+    rope_theta=300.0,
+)
+"""Sizes that differ from any constants in a solution."""
+
+
 def attention_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights:
     """Draw projections and biases of one attention layer."""
     hidden = sizes.hidden_size
@@ -50,6 +87,18 @@ def attention_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> W
     }
 
 
+def attention_arguments(sizes: Architecture, weights: Weights) -> dict[str, Any]:
+    """Return what `Qwen2MultiHeadAttention` is built with, in order."""
+    return {
+        "hidden_size": sizes.hidden_size,
+        "num_heads": sizes.num_attention_heads,
+        "num_kv_heads": sizes.num_key_value_heads,
+        **{name: weights[stored] for name, stored in OF_ATTENTION.items()},
+        "max_seq_len": sizes.max_position_embeddings,
+        "theta": sizes.rope_theta,
+    }
+
+
 def mlp_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights:
     """Draw the three matrices of one MLP."""
     hidden, intermediate = sizes.hidden_size, sizes.intermediate_size
@@ -57,6 +106,15 @@ def mlp_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weights
         "gate_proj.weight": weight(intermediate, hidden, dtype, f"{name} gate"),
         "up_proj.weight": weight(intermediate, hidden, dtype, f"{name} up"),
         "down_proj.weight": weight(hidden, intermediate, dtype, f"{name} down"),
+    }
+
+
+def mlp_arguments(sizes: Architecture, weights: Weights) -> dict[str, Any]:
+    """Return what `Qwen2MLP` is built with, in order."""
+    return {
+        "dim": sizes.hidden_size,
+        "hidden_dim": sizes.intermediate_size,
+        **{name: weights[stored] for name, stored in OF_MLP.items()},
     }
 
 
@@ -71,6 +129,20 @@ def block_weights(sizes: Architecture, dtype: mx.Dtype, name: str = "") -> Weigh
         "post_attention_layernorm.weight": gain(
             sizes.hidden_size, dtype, f"{name} second"
         ),
+    }
+
+
+def block_arguments(sizes: Architecture, weights: Weights) -> dict[str, Any]:
+    """Return what `Qwen2TransformerBlock` is built with, in order."""
+    return {
+        "num_attention_heads": sizes.num_attention_heads,
+        "num_kv_heads": sizes.num_key_value_heads,
+        "hidden_size": sizes.hidden_size,
+        "intermediate_size": sizes.intermediate_size,
+        "rms_norm_eps": sizes.rms_norm_eps,
+        **{name: weights[stored] for name, stored in OF_BLOCK.items()},
+        "max_seq_len": sizes.max_position_embeddings,
+        "theta": sizes.rope_theta,
     }
 
 

@@ -38,9 +38,5 @@ class Sized(Call):
             f"{sizes.num_hidden_layers} layers, vocab_size {sizes.vocab_size}, "
             f"embeddings {'tied' if sizes.tie_word_embeddings else 'not tied'}"
         )
-        return f"{name}(config, {arguments}\n{textwrap.indent(_folded(told), '  ')}"
-
-
-def _folded(text: str) -> str:
-    """Break a text into lines that fit a report."""
-    return textwrap.fill(text, 84)
+        folded = textwrap.fill(told, 84)
+        return f"{name}(config, {arguments}\n{textwrap.indent(folded, '  ')}"

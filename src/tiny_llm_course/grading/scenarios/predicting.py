@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import mlx.core as mx
 
@@ -48,16 +49,9 @@ def story(num_tokens: int) -> mx.array:
 
 @contextmanager
 def kernels_set_to(chosen: str) -> Generator[None]:
-    """Set `TINY_LLM_KERNELS` inside the `with` block."""
-    before = os.environ.get("TINY_LLM_KERNELS")
-    os.environ["TINY_LLM_KERNELS"] = chosen
-    try:
+    """Set `TINY_LLM_KERNELS` inside the `with` block, or in a decorated function."""
+    with patch.dict(os.environ, {"TINY_LLM_KERNELS": chosen}):
         yield
-    finally:
-        if before is None:
-            del os.environ["TINY_LLM_KERNELS"]
-        else:
-            os.environ["TINY_LLM_KERNELS"] = before
 
 
 @dataclass(frozen=True)

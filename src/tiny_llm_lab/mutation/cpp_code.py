@@ -1,6 +1,6 @@
 """Where an answer stands in a header in C++, and the tokens that it is made of.
 
-This is no parser. It trusts the layout of the reference, where what stands between two
+This is no parser. It trusts the layout of the reference, where what is between two
 spaces is an operator, and an angle without spaces belongs to a template.
 """
 
@@ -27,7 +27,7 @@ class Region:
     Attributes:
         name: What it is called.
         start: Where its "{" stands.
-        end: Behind its "}".
+        end: After its "}".
         is_void: Whether it returns nothing.
     """
 
@@ -150,8 +150,8 @@ class Code:
                 return i
             i += 1
 
-    def behind_angles(self, i: int) -> int:
-        """Return what comes behind arguments of a template, if there are any."""
+    def after_angles(self, i: int) -> int:
+        """Return what comes after arguments of a template, if there are any."""
         return self._closes_angle(i) + 1 if self._opens_angle(i) else i
 
     def around(self, i: int) -> int:
@@ -205,7 +205,7 @@ class Code:
         return i
 
     def arguments(self, opening: int, closing: int) -> list[str]:
-        """Return what stands between commas."""
+        """Return the arguments between two brackets."""
         found, first, i = list[str](), opening + 1, opening + 1
         while i <= closing:
             if self._opens_angle(i):
@@ -251,12 +251,12 @@ class Code:
         if self.words[i] in _CLOSING:
             i = self.partner[i]
         while True:
-            behind = self.behind_angles(i + 1)
+            after = self.after_angles(i + 1)
             if (
-                self.words[behind] in {"(", "[", "{"}
-                and self._text[self.start(behind) - 1] not in " \n"
+                self.words[after] in {"(", "[", "{"}
+                and self._text[self.start(after) - 1] not in " \n"
             ):
-                i = self.partner[behind]
+                i = self.partner[after]
             elif self.words[i + 1] in {"::", ".", "->"}:
                 i += 2
             else:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tiny_llm_course.mutation.cpp_code import Code, flat, regions
-from tiny_llm_course.mutation.cpp_places import NUMBER, Place, places_of
+from tiny_llm_lab.mutation.cpp_code import Code, flat, regions
+from tiny_llm_lab.mutation.cpp_places import NUMBER, Place, places_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Header:
 
     Args:
         name: What the file is called.
-        text: What stands in it.
+        text: Its content.
         answers: Its functions that a learner writes.
         first_number: Of its mutants.
     """
@@ -70,7 +70,7 @@ class Header:
             first, length = own[0].number, place.end - place.start
             if first not in self._dropped:
                 before = place.before.replace(NUMBER, str(first))
-                # What is longer begins before, and ends behind, what it is around.
+                # What is longer begins before, and ends after, what it is around.
                 pieces.append((place.start, 1, -length, before, rank))
                 pieces.append((place.end, 0, length, place.after, -rank))
         pieces.sort(key=lambda one: (*one[:3], one[4]))

@@ -1,15 +1,21 @@
-"""Proves the tests: known mistakes fail and are named, right solutions pass."""
+"""Proves the tests: known mistakes fail and are named, right solutions pass.
+
+It is a plugin of pytest, which has run the tests on the reference before.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pytest
+
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Outcome,
     explain,
     verdict_on,
 )
+from tiny_llm_course.grading.engine.plugin import OUTCOMES
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.specimens import Specimen, accepted, misconceptions
 from tiny_llm_course.syllabus import Address, foundations, task_at
@@ -44,6 +50,31 @@ class Score:
         return not (self.not_rejected or self.not_accepted or self.misplaced)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--scores`."""
+    parser.addoption("--scores", type=Path, help="write a line for each task here")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Run the tests on all known solutions of their tasks."""
+    path, trials = session.config.getoption("--scores"), trials_of(session)
+    assert isinstance(path, Path)
+    for task in dict.fromkeys(trial.task for trial in trials):
+        append_score(path, score(task, trials))
+
+
+def trials_of(session: pytest.Session) -> list[Trial]:
+    """Return the graded tests that have run, to be run again on other solutions.
+
+    The reference has passed with annotations checked; learners' code runs without.
+    """
+    from jaxtyping import config
+
+    config.update("jaxtyping_disable", True)
+    outcomes = session.config.stash[OUTCOMES].values()
+    return [one.trial for of_task in outcomes for one in of_task]
+
+
 def append_score(path: Path, one: Score) -> None:
     """Add a score to a file, as a line of JSON."""
     with path.open("a", encoding="utf-8") as file:
@@ -56,7 +87,6 @@ def read_scores(path: Path) -> list[Score]:
 
 
 def _score(line: str) -> Score:
-    """Read one score."""
     entry = json.loads(line)
     return Score(task=Address(**entry.pop("task")), **entry)
 

@@ -1,6 +1,6 @@
 """A plugin of pytest: when the reference has passed, it runs mutants on its tests.
 
-What comes of each is written down line by line, since a mutant may end the process.
+The outcome of each is written down line by line, since a mutant may end the process.
 """
 
 import resource
@@ -16,10 +16,12 @@ import pytest
 from tiny_llm_course.grading.diagnosis import known_mistakes
 from tiny_llm_course.grading.diagnosis.composing import compose
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
-from tiny_llm_course.grading.engine.plugin import OUTCOMES
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
-from tiny_llm_course.mutation.outcomes import (
+from tiny_llm_course.solution import load_solution
+from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.syllabus import file_of, task_at
+from tiny_llm_lab.mutation.outcomes import (
     ALL_DONE,
     REJECTED,
     RUNNING,
@@ -28,11 +30,9 @@ from tiny_llm_course.mutation.outcomes import (
     append,
     read,
 )
-from tiny_llm_course.mutation.python import Mutant, helpers_of, mutants_of
-from tiny_llm_course.mutation.unproven import besides, left_out
-from tiny_llm_course.solution import load_solution
-from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import file_of, task_at
+from tiny_llm_lab.mutation.python import Mutant, helpers_of, mutants_of
+from tiny_llm_lab.mutation.unproven import besides, left_out
+from tiny_llm_lab.proof import trials_of
 
 LIMIT_S = 10.0
 """CPU time of one mutant on one test. On the reference none takes a tenth of it."""
@@ -52,7 +52,7 @@ class TooLongError(BaseException):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--mutants`."""
-    parser.addoption("--mutants", type=Path, help="write what comes of each here")
+    parser.addoption("--mutants", type=Path, help="write the outcome of each here")
 
 
 def pytest_runtest_teardown(item: pytest.Item) -> None:
@@ -62,28 +62,23 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Run all mutants that no earlier process has run."""
-    from jaxtyping import config
-
-    path = _file(session.config)
-    outcomes = session.config.stash[OUTCOMES]
-    if session.testsfailed or not outcomes:
+    trials = trials_of(session)
+    if session.testsfailed or not trials:
         return
-    config.update("jaxtyping_disable", True)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
-    trials = [one.trial for of_task in outcomes.values() for one in of_task]
-    try_all(_mutants(trials), trials, path)
+    try_all(_mutants(trials), trials, _file(session.config))
 
 
 def _file(config: pytest.Config) -> Path:
-    """Return where to write what comes of each mutant."""
+    """Return where to write the outcomes."""
     path = config.getoption("--mutants")
     assert isinstance(path, Path)
     return path
 
 
 def try_all(mutants: Iterable[Mutant], trials: Sequence[Trial], path: Path) -> None:
-    """Run mutants on the tests of their tasks, and write down what comes of them.
+    """Run mutants on the tests of their tasks, and write down the outcomes.
 
     Args:
         mutants: Those that the file knows are left alone.

@@ -17,12 +17,6 @@ from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.extension.programs import COMPILER
 from tiny_llm_course.extension.sanitizing import FOLDER as PROGRAMS
 from tiny_llm_course.extension.sources import sources
-from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation.cpp import Header
-from tiny_llm_course.mutation.cpp_places import SUPPORT
-from tiny_llm_course.mutation.kernel_worker import NOT_SEEN
-from tiny_llm_course.mutation.outcomes import Tried
-from tiny_llm_course.mutation.proof import MutantScore, score
 from tiny_llm_course.places import (
     REFERENCE,
     REFERENCE_KERNELS,
@@ -31,9 +25,15 @@ from tiny_llm_course.places import (
     Checkout,
 )
 from tiny_llm_course.syllabus import Day
+from tiny_llm_lab.mutation import outcomes
+from tiny_llm_lab.mutation.cpp import Header
+from tiny_llm_lab.mutation.cpp_places import SUPPORT
+from tiny_llm_lab.mutation.kernel_worker import NOT_SEEN
+from tiny_llm_lab.mutation.outcomes import Tried
+from tiny_llm_lab.mutation.proof import MutantScore, score
 
 EQUIVALENT = Path(__file__).with_name("equivalent_cpp.toml")
-WORKER = "tiny_llm_course.mutation.kernel_worker"
+WORKER = "tiny_llm_lab.mutation.kernel_worker"
 SCRATCH = Checkout(ROOT / ".cache" / "mutants")
 BUILD = "from tiny_llm_course.commands.build_ext import command; command()"
 HEADERS = {
@@ -178,7 +178,7 @@ def headers_of(days: Sequence[Day]) -> dict[str, Header]:
 
 
 def _write(headers: dict[str, Header]) -> None:
-    """Write the sources anew where they differ, with the headers changed."""
+    """Write the sources where they differ, with the headers changed."""
     own = _texts(REFERENCE_KERNELS)
     own |= {f"kernels/{name}": one.text() for name, one in headers.items()}
     own["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")

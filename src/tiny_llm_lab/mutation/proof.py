@@ -13,10 +13,10 @@ from pathlib import Path
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
-from tiny_llm_course.mutation import outcomes
-from tiny_llm_course.mutation.outcomes import Tried
-from tiny_llm_course.mutation.unproven import equivalent
 from tiny_llm_course.syllabus import Day, select_days
+from tiny_llm_lab.mutation import outcomes
+from tiny_llm_lab.mutation.outcomes import Tried
+from tiny_llm_lab.mutation.unproven import equivalent
 
 SILENCE_LIMIT_S = 90.0
 """For one mutant, or one test of the reference, on a machine that does much else."""
@@ -24,7 +24,7 @@ SILENCE_LIMIT_S = 90.0
 ON_THE_CPU = {"TINY_LLM_DEVICES": "cpu"}
 """So that the list of those that pass is the same on every machine."""
 
-WORKER = ("-q", "-p", "tiny_llm_course.mutation.worker")
+WORKER = ("-q", "-p", "tiny_llm_lab.mutation.worker")
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _tried(day: Day) -> list[Tried]:
 def work_off(
     command: Sequence[str], path: Path, silence_limit_s: float = SILENCE_LIMIT_S
 ) -> list[Tried]:
-    """Run a command until it has tried all mutants, behind each one that ends it.
+    """Run a command until it has tried all mutants, again after each one that ends it.
 
     Args:
         command: Tries those that are not in a file yet, and writes there.

@@ -15,22 +15,22 @@ from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
-from tiny_llm_course.grading.engine.proof import Score, read_scores
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
-from tiny_llm_course.mutation import kernels as kernel_proof
-from tiny_llm_course.mutation import proof as python_proof
-from tiny_llm_course.mutation.proof import MutantScore
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.record import compile_ahead
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Day, select_days
+from tiny_llm_lab.mutation import kernels as kernel_proof
+from tiny_llm_lab.mutation import proof as python_proof
+from tiny_llm_lab.mutation.proof import MutantScore
+from tiny_llm_lab.proof import Score, read_scores
 
 
 @click.command("test-grader", cls=CourseCommand)
 @click.option("--week", type=int, help="Only this week.")
 @click.option("--day", type=int, help="Only this day of the week.")
-@click.option("--mutants", is_flag=True, help="Change our solutions by machine.")
+@click.option("--mutants", is_flag=True, help="Change our solutions automatically.")
 @click.option("--show", metavar="NAME", help="Show the report of one known mistake.")
 def command(
     week: int | None, day: int | None, *, mutants: bool, show: str | None
@@ -102,7 +102,7 @@ def _measure(days: list[Day]) -> list[Score]:
     compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
-        options = ["-q", "--scores", str(path)]
+        options = ["-q", "-p", "tiny_llm_lab.proof", "--scores", str(path)]
         arguments = session.pytest_arguments(days, "tiny_llm_ref", options)
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],

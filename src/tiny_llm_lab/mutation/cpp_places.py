@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from tiny_llm_course.mutation.cpp_code import Code, flat
+from tiny_llm_lab.mutation.cpp_code import Code, flat
 
 SUPPORT = Path(__file__).with_name("mutants.h")
 OPERATIONS = {
@@ -64,8 +64,8 @@ class Place:
         start: Where in the text they begin.
         end: Where they end.
         before: What is put in front of them, so that they can be replaced.
-        after: What is put behind them.
-        changes: Of each mutant, what stands there and what it makes of it.
+        after: What is put after them.
+        changes: For each mutant, the code there and what it becomes.
     """
 
     start: int
@@ -133,7 +133,7 @@ def _statements(code: Code, i: int) -> Iterator[Place]:
 
 def _calls(code: Code, i: int) -> Iterator[Place]:
     """Yield a call with two arguments exchanged, or of another function."""
-    opening = code.behind_angles(i + 1)
+    opening = code.after_angles(i + 1)
     word = code.words[i]
     if code.kinds[i] != "name" or code.words[opening] != "(":
         return
@@ -249,5 +249,5 @@ def _is_droppable(code: Code, i: int) -> bool:
         return False
     while code.words[i + 1] in {"::", ".", "->"}:
         i += 2
-    behind = code.words[code.behind_angles(i + 1)]
-    return behind in {"(", "[", "++"} or behind in _ASSIGNMENTS
+    after = code.words[code.after_angles(i + 1)]
+    return after in {"(", "[", "++"} or after in _ASSIGNMENTS

@@ -1,9 +1,9 @@
 """Runs the graded tests of a day on mutants of its kernels, each in a child process.
 
-    python -m tiny_llm_course.mutation.kernel_worker FOLDER DAY FILE
+    python -m tiny_llm_lab.mutation.kernel_worker FOLDER DAY FILE
 
 FOLDER is a solution with mutants in its kernels, DAY a number in Week 2. The numbers of
-the mutants come from standard input, and what comes of each is written to FILE.
+the mutants come from standard input, and the outcome of each is written to FILE.
 """
 
 import ctypes
@@ -31,16 +31,16 @@ from tiny_llm_course.grading.engine.plugin import task_of
 from tiny_llm_course.grading.engine.session import QUIETLY
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
-from tiny_llm_course.mutation.outcomes import (
+from tiny_llm_course.solution import Solution, load_solution
+from tiny_llm_course.specimens import misconceptions
+from tiny_llm_course.syllabus import select_days, task_at
+from tiny_llm_lab.mutation.outcomes import (
     ENDED,
     REJECTED,
     SURVIVED,
     Tried,
     append,
 )
-from tiny_llm_course.solution import Solution, load_solution
-from tiny_llm_course.specimens import misconceptions
-from tiny_llm_course.syllabus import select_days, task_at
 
 NOT_SEEN = "not seen"
 """No test comes where it stands, or its types make no program."""
@@ -176,7 +176,7 @@ class Proof:
     module: Module
 
     def tried(self, numbers: Sequence[int]) -> Iterator[Tried]:
-        """Yield what comes of each mutant."""
+        """Yield the outcome of each mutant."""
         noted = in_child(self._note)
         if isinstance(noted, str):
             raise SystemExit(f"the reference does not pass, with no mutant: {noted}")

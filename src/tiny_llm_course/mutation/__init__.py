@@ -1,1 +1,0 @@
-"""A proof that knows no records: a machine changes our solutions at one place."""

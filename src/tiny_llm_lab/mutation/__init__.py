@@ -1,0 +1,1 @@
+"""Mutation testing: our solutions, changed automatically, have to fail a test."""
