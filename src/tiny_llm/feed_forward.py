@@ -8,6 +8,7 @@ from jaxtyping import Float
 from tiny_llm_course import todo
 
 from .basics import linear
+from .checks import checked
 
 Activation = Callable[[mx.array], mx.array]
 """A function of each entry by itself, such as `relu` or `mx.sigmoid`."""

@@ -9,12 +9,12 @@ from tiny_llm_course import todo
 
 from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
+from .checks import check_heads, check_is_qwen2, checked
 from .embedding import Embedding
 from .layer_norm import RMSNorm
 from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import dequantize_linear
-from .weights import checked
 
 
 class Qwen2MultiHeadAttention:

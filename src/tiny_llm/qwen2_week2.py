@@ -13,13 +13,14 @@ from tiny_llm_course import todo
 from . import kernels
 from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
+from .checks import check_heads, check_is_qwen2, checked
 from .embedding import Embedding
 from .kv_cache import TinyKvCache
 from .layer_norm import RMSNorm
 from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import QuantizedWeights, quantized_linear
-from .weights import PackedEmbedding, checked, for_kernels
+from .weights import PackedEmbedding, for_kernels
 from .whole_layer import WholeLayer
 
 
@@ -33,26 +34,10 @@ class Qwen2MultiHeadAttention:
     Only the L new tokens are projected and rotated. The cache keeps keys as they are
     compared, rotated and one per key head.
 
+    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+
     Args:
-        hidden_size: Width E of the activations.
-        num_heads: Number of query heads H. The width of a head D is E / H.
-        num_kv_heads: Number of key and value heads H_kv, which divides H.
-        wq: Query projection, one block of D rows per query head.
-        wk: Key projection, one block of D rows per key head.
-        wv: Value projection, laid out like `wk`.
-        wo: Output projection. It has no bias.
-        bq: Bias of the queries, added before the rotation.
-        bk: Bias of the keys, added before the rotation.
-        bv: Bias of the values.
-        max_seq_len: Number of positions that can be rotated.
-        theta: Base of the rotation.
         use_flash_attention: Whether to attend with `flash_attention` of day 6.
-
-    Raises:
-        ValueError: `num_heads` does not divide `hidden_size`, `num_kv_heads` does
-            not divide `num_heads`, or a weight has the wrong shape.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """
 
     def __init__(
@@ -96,19 +81,7 @@ class Qwen2MLP:
 
         y = (silu(x w_gate^T) * (x w_up^T)) w_down^T
 
-    It needs no cache: no token looks at another one here.
-
-    Args:
-        dim: Width E of the activations.
-        hidden_dim: Width I in between.
-        w_gate: Weight of the branch that goes through `silu` and opens the gate.
-        w_up: Weight of the branch that passes through the gate.
-        w_down: Weight of the way back to width E.
-
-    Raises:
-        ValueError: A weight has the wrong shape.
-
-    Source: Shazeer 2020 (arXiv:2002.05202), equation 6. No biases.
+    Arguments are those of Week 1's class. Matrices may be packed.
     """
 
     def __init__(
@@ -132,40 +105,10 @@ class Qwen2TransformerBlock:
         h = x + attention(norm_1(x), cache)
         y = h + mlp(norm_2(h))
 
-    The norms stand before the parts ("pre-norm"), so that the stream from x to y is
-    only ever added to.
-
-    With `use_flash_attention`, a layer whose weights are quantised runs as a single
-    operation, of the kernels of days 4 to 7, where these are built and MLX computes on
-    the CPU: dispatching some thirty operations takes longer there than many of them.
+    Arguments are those of Week 1's class, and one more. Matrices may be packed.
 
     Args:
-        num_attention_heads: Number of query heads H.
-        num_kv_heads: Number of key and value heads H_kv.
-        hidden_size: Width E of the activations.
-        intermediate_size: Width I inside the MLP.
-        rms_norm_eps: The eps of both norms.
-        wq: As in `Qwen2MultiHeadAttention`, like the next six.
-        wk: Key projection.
-        wv: Value projection.
-        wo: Output projection.
-        bq: Bias of the queries.
-        bk: Bias of the keys.
-        bv: Bias of the values.
-        w_gate: As in `Qwen2MLP`, like the next two.
-        w_up: Weight of the branch through the gate.
-        w_down: Weight of the way back.
-        w_input_layernorm: Gain of the norm before attention.
-        w_post_attention_layernorm: Gain of the norm after it, before the MLP.
-        max_seq_len: Number of positions that can be rotated.
-        theta: Base of the rotation.
-        use_flash_attention: As in `Qwen2MultiHeadAttention`.
-
-    Raises:
-        ValueError: As the parts do.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2; pre-norm from Xiong et
-        al. 2020 (arXiv:2002.04745).
+        use_flash_attention: As in the attention, and a `WholeLayer` where it can be.
     """
 
     def __init__(
@@ -202,11 +145,7 @@ class Qwen2TransformerBlock:
     ) -> Float[mx.array, "B L E"]:
         """Carry the stream `x` of the new tokens through the layer.
 
-        Args:
-            x: Activations of the new tokens.
-            offset: Handed to the attention, like the next two.
-            cache: What the attention of this layer remembers.
-            mask: What the new tokens may see.
+        Arguments are those of the attention.
         """
         todo("week 2, day 1, task 2")
 
@@ -221,21 +160,11 @@ class Qwen2ModelWeek2:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
-        mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            packed where they are quantised.
+        mlx_model: As for Week 1. Weights stay packed where they are quantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
-
-    Raises:
-        ValueError: The checkpoint is not a Qwen2, or a weight has the wrong shape.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """
 
-    def __init__(
-        self,
-        mlx_model: Any,  # noqa: ANN401 - mlx_lm has no types
-        enable_flash_attn: bool = False,
-    ) -> None:
+    def __init__(self, mlx_model: Any, enable_flash_attn: bool = False) -> None:  # noqa: ANN401
         todo("week 2, day 1, task 3")
 
     def __call__(

@@ -1,38 +1,10 @@
 """Weights as the layers of a model hold them: dense, or packed as they are stored."""
 
-from typing import TypeVar
-
 import mlx.core as mx
 from jaxtyping import Float, Integer
 
 from . import kernels
 from .quantize import QuantizedWeights, dequantize
-
-Weight = TypeVar("Weight", bound=mx.array | QuantizedWeights)
-
-
-def checked(name: str, weight: Weight, shape: tuple[int, ...]) -> Weight:
-    """Return `weight`, once its shape is known to be right.
-
-    Args:
-        name: What the error calls it.
-        weight: Dense or packed.
-        shape: Of the dense weight.
-
-    Raises:
-        ValueError: The shape is another one.
-    """
-    if (got := shape_of(weight)) != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {got}")
-    return weight
-
-
-def shape_of(weight: mx.array | QuantizedWeights) -> tuple[int, ...]:
-    """Return the shape of a weight, of the dense one if it is packed."""
-    if isinstance(weight, mx.array):
-        return weight.shape
-    num_outputs, num_words = weight.weight.shape
-    return num_outputs, num_words * 32 // weight.bits
 
 
 def for_kernels(w: QuantizedWeights) -> QuantizedWeights:

@@ -6,6 +6,7 @@ import mlx.core as mx
 from jaxtyping import Float
 
 from .basics import linear
+from .checks import checked
 
 Activation = Callable[[mx.array], mx.array]
 """A function of each entry by itself, such as `relu` or `mx.sigmoid`."""
@@ -42,9 +43,9 @@ class FeedForward:
     ) -> None:
         hidden_dim, dim = w1.shape
         self.w1 = w1
-        self.b1 = _checked("FeedForward: b1", b1, (hidden_dim,))
-        self.w2 = _checked("FeedForward: w2", w2, (dim, hidden_dim))
-        self.b2 = _checked("FeedForward: b2", b2, (dim,))
+        self.b1 = checked("FeedForward: b1", b1, (hidden_dim,))
+        self.w2 = checked("FeedForward: w2", w2, (dim, hidden_dim))
+        self.b2 = checked("FeedForward: b2", b2, (dim,))
         self.activation = activation
 
     def __call__(self, x: Float[mx.array, "*N E"]) -> Float[mx.array, "*N E"]:
@@ -82,8 +83,8 @@ class GatedFeedForward:
     ) -> None:
         hidden_dim, dim = w_gate.shape
         self.w_gate = w_gate
-        self.w_up = _checked("GatedFeedForward: w_up", w_up, (hidden_dim, dim))
-        self.w_down = _checked("GatedFeedForward: w_down", w_down, (dim, hidden_dim))
+        self.w_up = checked("GatedFeedForward: w_up", w_up, (hidden_dim, dim))
+        self.w_down = checked("GatedFeedForward: w_down", w_down, (dim, hidden_dim))
         self.activation = activation
 
     def __call__(self, x: Float[mx.array, "*N E"]) -> Float[mx.array, "*N E"]:
@@ -109,10 +110,3 @@ def gated_hidden_dim(dim: int, multiple_of: int = 64) -> int:
     """
     multiples = -(-8 * dim // (3 * multiple_of))
     return multiples * multiple_of
-
-
-def _checked(name: str, array: mx.array, shape: tuple[int, ...]) -> mx.array:
-    """Return `array`, once its shape is known to be right."""
-    if array.shape != shape:
-        raise ValueError(f"{name}: expected shape {shape}, got {array.shape}")
-    return array

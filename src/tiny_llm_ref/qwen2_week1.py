@@ -7,12 +7,12 @@ from jaxtyping import Float, Integer
 
 from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
+from .checks import check_heads, check_is_qwen2, checked
 from .embedding import Embedding
 from .layer_norm import RMSNorm
 from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import dequantize_linear
-from .weights import checked
 
 
 class Qwen2MultiHeadAttention:
@@ -57,12 +57,7 @@ class Qwen2MultiHeadAttention:
         max_seq_len: int = 32768,
         theta: float = 1000000,
     ) -> None:
-        if hidden_size % num_heads != 0 or num_heads % num_kv_heads != 0:
-            raise ValueError(
-                "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, "
-                f"and num_heads to divide hidden_size, got {num_kv_heads}, {num_heads} "
-                f"and {hidden_size}"
-            )
+        check_heads(hidden_size, num_heads, num_kv_heads)
         head_dim = hidden_size // num_heads
         kv_size = num_kv_heads * head_dim
         self.wq = checked("wq", wq, (hidden_size, hidden_size))
@@ -192,19 +187,10 @@ class Qwen2TransformerBlock:
         max_seq_len: int = 32768,
         theta: float = 1000000,
     ) -> None:
+        heads = (hidden_size, num_attention_heads, num_kv_heads)
+        projections = (wq, wk, wv, wo, bq, bk, bv)
         self.attention = Qwen2MultiHeadAttention(
-            hidden_size,
-            num_attention_heads,
-            num_kv_heads,
-            wq,
-            wk,
-            wv,
-            wo,
-            bq,
-            bk,
-            bv,
-            max_seq_len,
-            theta,
+            *heads, *projections, max_seq_len, theta
         )
         self.mlp = Qwen2MLP(hidden_size, intermediate_size, w_gate, w_up, w_down)
         self.input_layernorm = RMSNorm(hidden_size, w_input_layernorm, rms_norm_eps)
@@ -240,11 +226,7 @@ class Qwen2ModelWeek1:
 
     def __init__(self, mlx_model: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
         args = mlx_model.args
-        if args.model_type != "qwen2":
-            raise ValueError(
-                "Qwen2ModelWeek1: expected a checkpoint of model_type 'qwen2', got "
-                f"{args.model_type!r}"
-            )
+        check_is_qwen2("Qwen2ModelWeek1", args)
         weights = mlx_model.model
         self.embedding = Embedding(
             args.vocab_size, args.hidden_size, dequantize_linear(weights.embed_tokens)

@@ -11,13 +11,14 @@ from mlx import nn
 from . import kernels
 from .attention import flash_attention, scaled_dot_product_attention_grouped
 from .basics import linear, silu
+from .checks import check_heads, check_is_qwen2, checked
 from .embedding import Embedding
 from .kv_cache import TinyKvCache
 from .layer_norm import RMSNorm
 from .masks import Mask
 from .positional_encoding import RoPE
 from .quantize import QuantizedWeights, quantized_linear
-from .weights import PackedEmbedding, checked, for_kernels
+from .weights import PackedEmbedding, for_kernels
 from .whole_layer import WholeLayer
 
 
@@ -31,26 +32,10 @@ class Qwen2MultiHeadAttention:
     Only the L new tokens are projected and rotated. The cache keeps keys as they are
     compared, rotated and one per key head.
 
+    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+
     Args:
-        hidden_size: Width E of the activations.
-        num_heads: Number of query heads H. The width of a head D is E / H.
-        num_kv_heads: Number of key and value heads H_kv, which divides H.
-        wq: Query projection, one block of D rows per query head.
-        wk: Key projection, one block of D rows per key head.
-        wv: Value projection, laid out like `wk`.
-        wo: Output projection. It has no bias.
-        bq: Bias of the queries, added before the rotation.
-        bk: Bias of the keys, added before the rotation.
-        bv: Bias of the values.
-        max_seq_len: Number of positions that can be rotated.
-        theta: Base of the rotation.
         use_flash_attention: Whether to attend with `flash_attention` of day 6.
-
-    Raises:
-        ValueError: `num_heads` does not divide `hidden_size`, `num_kv_heads` does
-            not divide `num_heads`, or a weight has the wrong shape.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """
 
     def __init__(
@@ -69,12 +54,7 @@ class Qwen2MultiHeadAttention:
         theta: float = 1000000,
         use_flash_attention: bool = False,
     ) -> None:
-        if hidden_size % num_heads != 0 or num_heads % num_kv_heads != 0:
-            raise ValueError(
-                "Qwen2MultiHeadAttention: expected num_kv_heads to divide num_heads, "
-                f"and num_heads to divide hidden_size, got {num_kv_heads}, {num_heads} "
-                f"and {hidden_size}"
-            )
+        check_heads(hidden_size, num_heads, num_kv_heads)
         head_dim = hidden_size // num_heads
         kv_size = num_kv_heads * head_dim
         self.wq = checked("wq", wq, (hidden_size, hidden_size))
@@ -87,11 +67,9 @@ class Qwen2MultiHeadAttention:
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
         self.rope = _shared_rope(head_dim, max_seq_len, theta)
-        self.attend = (
-            flash_attention
-            if use_flash_attention
-            else scaled_dot_product_attention_grouped
-        )
+        self.attend = scaled_dot_product_attention_grouped
+        if use_flash_attention:
+            self.attend = flash_attention
 
     def __call__(
         self,
@@ -110,9 +88,9 @@ class Qwen2MultiHeadAttention:
         """
         L = x.shape[1]  # noqa: N806 - as in the shapes
         positions = slice(offset, offset + L)
-        query = _project(x, self.wq, self.bq, self.num_heads)
-        key = _project(x, self.wk, self.bk, self.num_kv_heads)
-        value = _project(x, self.wv, self.bv, self.num_kv_heads)
+        query = mx.unflatten(_product(x, self.wq, self.bq), -1, (self.num_heads, -1))
+        key = mx.unflatten(_product(x, self.wk, self.bk), -1, (self.num_kv_heads, -1))
+        value = mx.unflatten(_product(x, self.wv, self.bv), -1, (self.num_kv_heads, -1))
         keys, values, _, mask = cache.update_and_fetch(
             self.rope(key, positions).swapaxes(1, 2), value.swapaxes(1, 2), L, mask
         )
@@ -127,19 +105,7 @@ class Qwen2MLP:
 
         y = (silu(x w_gate^T) * (x w_up^T)) w_down^T
 
-    It needs no cache: no token looks at another one here.
-
-    Args:
-        dim: Width E of the activations.
-        hidden_dim: Width I in between.
-        w_gate: Weight of the branch that goes through `silu` and opens the gate.
-        w_up: Weight of the branch that passes through the gate.
-        w_down: Weight of the way back to width E.
-
-    Raises:
-        ValueError: A weight has the wrong shape.
-
-    Source: Shazeer 2020 (arXiv:2002.05202), equation 6. No biases.
+    Arguments are those of Week 1's class. Matrices may be packed.
     """
 
     def __init__(
@@ -166,40 +132,10 @@ class Qwen2TransformerBlock:
         h = x + attention(norm_1(x), cache)
         y = h + mlp(norm_2(h))
 
-    The norms stand before the parts ("pre-norm"), so that the stream from x to y is
-    only ever added to.
-
-    With `use_flash_attention`, a layer whose weights are quantised runs as a single
-    operation, of the kernels of days 4 to 7, where these are built and MLX computes on
-    the CPU: dispatching some thirty operations takes longer there than many of them.
+    Arguments are those of Week 1's class, and one more. Matrices may be packed.
 
     Args:
-        num_attention_heads: Number of query heads H.
-        num_kv_heads: Number of key and value heads H_kv.
-        hidden_size: Width E of the activations.
-        intermediate_size: Width I inside the MLP.
-        rms_norm_eps: The eps of both norms.
-        wq: As in `Qwen2MultiHeadAttention`, like the next six.
-        wk: Key projection.
-        wv: Value projection.
-        wo: Output projection.
-        bq: Bias of the queries.
-        bk: Bias of the keys.
-        bv: Bias of the values.
-        w_gate: As in `Qwen2MLP`, like the next two.
-        w_up: Weight of the branch through the gate.
-        w_down: Weight of the way back.
-        w_input_layernorm: Gain of the norm before attention.
-        w_post_attention_layernorm: Gain of the norm after it, before the MLP.
-        max_seq_len: Number of positions that can be rotated.
-        theta: Base of the rotation.
-        use_flash_attention: As in `Qwen2MultiHeadAttention`.
-
-    Raises:
-        ValueError: As the parts do.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2; pre-norm from Xiong et
-        al. 2020 (arXiv:2002.04745).
+        use_flash_attention: As in the attention, and a `WholeLayer` where it can be.
     """
 
     def __init__(
@@ -225,32 +161,20 @@ class Qwen2TransformerBlock:
         theta: float = 1000000,
         use_flash_attention: bool = False,
     ) -> None:
+        heads = (hidden_size, num_attention_heads, num_kv_heads)
+        projections = (wq, wk, wv, wo, bq, bk, bv)
         self.attention = Qwen2MultiHeadAttention(
-            hidden_size,
-            num_attention_heads,
-            num_kv_heads,
-            wq,
-            wk,
-            wv,
-            wo,
-            bq,
-            bk,
-            bv,
-            max_seq_len,
-            theta,
-            use_flash_attention,
+            *heads, *projections, max_seq_len, theta, use_flash_attention
         )
         self.mlp = Qwen2MLP(hidden_size, intermediate_size, w_gate, w_up, w_down)
         self.input_layernorm = RMSNorm(hidden_size, w_input_layernorm, rms_norm_eps)
         self.post_attention_layernorm = RMSNorm(
             hidden_size, w_post_attention_layernorm, rms_norm_eps
         )
-        matrices = (wq, wk, wv, wo, w_gate, w_up, w_down)
-        packed = [one for one in matrices if isinstance(one, QuantizedWeights)]
         self.whole_layer = None
-        if use_flash_attention and len(packed) == len(matrices) and kernels.are_on():
+        if use_flash_attention:
             self.whole_layer = WholeLayer(
-                packed,
+                (wq, wk, wv, wo, w_gate, w_up, w_down),
                 (bq, bk, bv, w_input_layernorm, w_post_attention_layernorm),
                 num_heads=num_attention_heads,
                 max_seq_len=max_seq_len,
@@ -267,11 +191,7 @@ class Qwen2TransformerBlock:
     ) -> Float[mx.array, "B L E"]:
         """Carry the stream `x` of the new tokens through the layer.
 
-        Args:
-            x: Activations of the new tokens.
-            offset: Handed to the attention, like the next two.
-            cache: What the attention of this layer remembers.
-            mask: What the new tokens may see.
+        Arguments are those of the attention.
         """
         if self.whole_layer and self.whole_layer.suits(x, offset, cache, mask):
             return self.whole_layer(x, cache)
@@ -289,27 +209,13 @@ class Qwen2ModelWeek2:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
-        mlx_model: What `mlx_lm` loads. Only its `args` and its weights are used,
-            packed where they are quantised.
+        mlx_model: As for Week 1. Weights stay packed where they are quantised.
         enable_flash_attn: Whether to attend with `flash_attention` of day 6.
-
-    Raises:
-        ValueError: The checkpoint is not a Qwen2, or a weight has the wrong shape.
-
-    Source: Yang et al. 2024 (arXiv:2407.10671), section 2.2.
     """
 
-    def __init__(
-        self,
-        mlx_model: Any,  # noqa: ANN401 - mlx_lm has no types
-        enable_flash_attn: bool = False,
-    ) -> None:
+    def __init__(self, mlx_model: Any, enable_flash_attn: bool = False) -> None:  # noqa: ANN401
         args = mlx_model.args
-        if args.model_type != "qwen2":
-            raise ValueError(
-                "Qwen2ModelWeek2: expected a checkpoint of model_type 'qwen2', got "
-                f"{args.model_type!r}"
-            )
+        check_is_qwen2("Qwen2ModelWeek2", args)
         weights = mlx_model.model
         table = _stored(weights.embed_tokens)
         self.embedding = (
@@ -366,11 +272,7 @@ def _shared_rope(head_dim: int, max_seq_len: int, theta: float) -> RoPE:
     return RoPE(head_dim, max_seq_len, theta)
 
 
-def _load_block(
-    args: Any,  # noqa: ANN401
-    layer: Any,  # noqa: ANN401
-    use_flash_attention: bool,
-) -> Qwen2TransformerBlock:
+def _load_block(args: Any, layer: Any, flash: bool) -> Qwen2TransformerBlock:  # noqa: ANN401
     """Build one layer of the model from the layer that `mlx_lm` loaded."""
     attention, mlp = layer.self_attn, layer.mlp
     return Qwen2TransformerBlock(
@@ -393,28 +295,16 @@ def _load_block(
         w_post_attention_layernorm=layer.post_attention_layernorm.weight,
         max_seq_len=args.max_position_embeddings,
         theta=args.rope_theta,
-        use_flash_attention=use_flash_attention,
+        use_flash_attention=flash,
     )
 
 
-def _stored(
-    mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,
-) -> Float[mx.array, "O I"] | QuantizedWeights:
+def _stored(mlx_layer: Any) -> Float[mx.array, "O I"] | QuantizedWeights:  # noqa: ANN401
     """Return the weight of a layer that `mlx_lm` loaded, packed if it is quantised."""
     if not isinstance(mlx_layer, nn.QuantizedLinear | nn.QuantizedEmbedding):
         return mlx_layer.weight
     w = QuantizedWeights.from_mlx_layer(mlx_layer)
     return for_kernels(w) if kernels.are_on() else w
-
-
-def _project(
-    x: Float[mx.array, "B L E"],
-    weight: Float[mx.array, "HD E"] | QuantizedWeights,
-    bias: Float[mx.array, " HD"],
-    num_heads: int,
-) -> Float[mx.array, "B L H D"]:
-    """Make one vector per token and head."""
-    return mx.unflatten(_product(x, weight, bias), -1, (num_heads, -1))
 
 
 def _product(

@@ -14,6 +14,9 @@ from .quantize import QuantizedWeights
 class WholeLayer:
     """Run all kernels of a layer in one operation, which writes into the cache.
 
+    Dispatching some thirty operations takes longer on a CPU than many of them. Where
+    the kernels are off, or a matrix is dense, there is no such operation.
+
     Args:
         matrices: The seven weights, in the order of `kernels.Layer`.
         vectors: The biases and the gains of the norms, in the same way.
@@ -28,7 +31,7 @@ class WholeLayer:
 
     def __init__(
         self,
-        matrices: Sequence[QuantizedWeights],
+        matrices: Sequence[mx.array | QuantizedWeights],
         vectors: Sequence[Float[mx.array, " _"]],
         *,
         num_heads: int,
@@ -36,9 +39,12 @@ class WholeLayer:
         eps: float,
         theta: float,
     ) -> None:
-        self._layer = kernels.Layer(
-            matrices, vectors, num_heads=num_heads, eps=eps, base=theta
-        )
+        packed = [one for one in matrices if isinstance(one, QuantizedWeights)]
+        self._layer = None
+        if kernels.are_on() and len(packed) == len(matrices):
+            self._layer = kernels.Layer(
+                packed, vectors, num_heads=num_heads, eps=eps, base=theta
+            )
         self._max_seq_len = max_seq_len
         self._head_dim = vectors[0].size // num_heads
         self._num_kv_heads = vectors[1].size // self._head_dim
@@ -50,7 +56,8 @@ class WholeLayer:
         Whatever else is asked for, the operations of the layer compute one by one.
         """
         return (
-            type(cache) is TinyKvFullCache
+            self._layer is not None
+            and type(cache) is TinyKvFullCache
             and hasattr(cache, "buffers")
             and offset == cache.offset
             and offset + x.shape[1] <= self._max_seq_len
@@ -69,6 +76,7 @@ class WholeLayer:
             cache: One that suits. It lends its buffers to the operation.
         """
         assert isinstance(cache, TinyKvFullCache)
+        assert self._layer is not None
         L = x.shape[1]  # noqa: N806 - as in the shapes
         new = mx.zeros((1, self._num_kv_heads, L, self._head_dim), x.dtype)
         last = cache.offset + L

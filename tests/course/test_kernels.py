@@ -91,7 +91,7 @@ def _flags() -> set[str]:
 
 @pytest.mark.skipif(None in ARM, reason="there is no compiler or emulator for ARM")
 @pytest.mark.parametrize("instructions", ["neon", "neon_dotprod"])
-@pytest.mark.parametrize("name", ["attention", "matmul"])
+@pytest.mark.parametrize("name", ["attention", "matmul", "matvec"])
 def test_kernels_are_right_on_arm(name: str, instructions: str) -> None:
     """In an emulator, with few of the cases that are drawn."""
     compiler, emulator = map(str, ARM)

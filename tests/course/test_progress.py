@@ -162,7 +162,7 @@ def test_a_verdict_holds_when_something_else_changes(
     ("file", "old", "new"),
     [
         ("qwen2_week1.py", "linear(gate * linear", "linear(gate + linear"),
-        ("weights.py", ")) != shape", ")) == ()"),
+        ("checks.py", ")) != shape", ")) == ()"),
         ("qwen2_week1.py", "import linear, silu", "import linear, linear as silu"),
         ("qwen2_week1.py", "import RMSNorm\n", "import RMSNorm\n\nprint('hello')\n"),
         ("qwen2_week1.py", "class Qwen2MLP:", "class Qwen2MLP"),

@@ -31,7 +31,10 @@ IN_PYTHON = [
 COMMAND = "from tiny_llm_course.commands.starter import command; command()"
 
 GENERATED = starter.generate(REFERENCE)
-GIVEN = ["compiled.py", "kernels.py", "masks.py", "weights.py", "whole_layer.py"]
+GIVEN = [
+    *("checks.py", "compiled.py", "kernels.py", "masks.py", "weights.py"),
+    "whole_layer.py",
+]
 """Files of which nothing is an answer."""
 
 

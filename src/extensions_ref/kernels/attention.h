@@ -61,28 +61,28 @@ inline void attention_online(const Attention& a) {
 
 namespace detail {
 
-inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
 /// Keys of a tile: keys and values of 64 numbers each take 32 KB, a small cache.
-inline constexpr int kKeys = 64;
+inline constexpr int tile_keys = 64;
 /// Rows whose scores are held at a time, for two registers of 16 floats: 8 KB.
-inline constexpr int kRows = 32;
+inline constexpr int tile_rows = 32;
 /// Rows are padded to a multiple of half a register.
-inline constexpr int kPadding = 8;
+inline constexpr int row_padding = 8;
 /// Queries of a block, of each head of a group: many, as each block reads all keys.
-inline constexpr int kQueries = 32;
+inline constexpr int block_queries = 32;
 /// Keys of a piece of the cache, at least: many, as each piece ends with merging.
-inline constexpr int kFewestKeys = 256;
+inline constexpr int fewest_keys = 256;
 /// Pieces for each thread: some more than one, so that all end at about the same time.
-inline constexpr int kPiecesOfThread = 4;
+inline constexpr int pieces_of_thread = 4;
 
 /// How many keys a piece of the cache has: whole tiles, and enough for all threads.
 inline int keys_of_piece(int num_keys, int num_heads) {
   const auto rounded_up = [](int count, int step) { return (count - 1) / step + 1; };
-  const int wanted = rounded_up(kPiecesOfThread * threads().size(), num_heads);
-  const int most = rounded_up(num_keys, kFewestKeys);
-  const int num_tiles = rounded_up(num_keys, kKeys);
-  return kKeys * rounded_up(num_tiles, std::min(wanted, most));
+  const int wanted = rounded_up(pieces_of_thread * threads().size(), num_heads);
+  const int most = rounded_up(num_keys, fewest_keys);
+  const int num_tiles = rounded_up(num_keys, tile_keys);
+  return tile_keys * rounded_up(num_tiles, std::min(wanted, most));
 }
 
 /// Some queries, of all heads that share a key head.
@@ -103,8 +103,10 @@ class Collected {
       : a_(a),
         block_(block),
         num_rows_(a.group() * block.num_queries),
-        padded_((num_rows_ + kPadding - 1) / kPadding * kPadding),
-        memory_(static_cast<std::size_t>(padded_) * (2 * a.width + 2) + kKeys * kRows),
+        padded_((num_rows_ + row_padding - 1) / row_padding * row_padding),
+        memory_(
+            static_cast<std::size_t>(padded_) * (2 * a.width + 2) +
+            tile_keys * tile_rows),
         queries_(memory_.data()),
         sums_(queries_ + static_cast<std::ptrdiff_t>(padded_) * a.width),
         tops_(sums_ + static_cast<std::ptrdiff_t>(padded_) * a.width),
@@ -116,7 +118,7 @@ class Collected {
         queries_[d * padded_ + row] = q[d] * a.scale;
       }
     }
-    std::fill(tops_, totals_, kNothing);
+    std::fill(tops_, totals_, minus_infinity);
   }
 
   int num_rows() const { return num_rows_; }
@@ -131,12 +133,12 @@ class Collected {
   /// Look at all keys from `first` on, up to and without `last`.
   void look_at(int first, int last) {
     last = std::min(last, a_.keys_seen_by(block_.first_query + block_.num_queries - 1));
-    for (int j = first; j < last; j += kKeys) {
-      const int count = std::min(kKeys, last - j);
-      const bool is_followed = j + 2 * kKeys <= last;
+    for (int j = first; j < last; j += tile_keys) {
+      const int count = std::min(tile_keys, last - j);
+      const bool is_followed = j + 2 * tile_keys <= last;
       const ConstTile keys = tile_of(a_.key, j, is_followed);
       const ConstTile values = tile_of(a_.value, j, is_followed);
-      for (int row = 0; row < num_rows_; row += kRows) {
+      for (int row = 0; row < num_rows_; row += tile_rows) {
         look_at_tile(keys, values, j, count, row);
       }
     }
@@ -146,48 +148,48 @@ class Collected {
   float* sums_of(std::ptrdiff_t row) const { return sums_ + row * a_.width; }
 
   ConstTile tile_of(const Heads& x, int j, bool is_followed) const {
-    const std::ptrdiff_t ahead = is_followed ? kKeys * x.position : 0;
+    const std::ptrdiff_t ahead = is_followed ? tile_keys * x.position : 0;
     return {x.at(block_.batch, block_.kv_head, j), x.position, ahead};
   }
 
-  /// Let kRows rows, or as many as there are, look at a tile.
+  /// Let tile_rows rows, or as many as there are, look at a tile.
   void look_at_tile(ConstTile keys, ConstTile values, int first, int count, int row) {
-    const int padded = std::min(kRows, padded_ - row);
-    const int rows = std::min(kRows, num_rows_ - row);
-    std::fill(scores_, scores_ + count * kRows, 0.0f);
+    const int padded = std::min(tile_rows, padded_ - row);
+    const int rows = std::min(tile_rows, num_rows_ - row);
+    std::fill(scores_, scores_ + count * tile_rows, 0.0f);
     multiply_add(
-        keys, {queries_ + row, padded_}, {scores_, kRows}, count, padded, a_.width);
+        keys, {queries_ + row, padded_}, {scores_, tile_rows}, count, padded, a_.width);
     for (int i = 0; i < rows; ++i) forbid(row + i, scores_ + i, first, count);
     weigh(row, padded, count);
     multiply_add_transposed(
-        {scores_, kRows}, values, {sums_of(row), a_.width}, rows, a_.width,
+        {scores_, tile_rows}, values, {sums_of(row), a_.width}, rows, a_.width,
         count);
   }
 
-  /// Add the mask to the scores of a row, of which the next is kRows floats away.
+  /// Add the mask to the scores of a row, of which the next is tile_rows floats away.
   void forbid(int row, float* scores, int first, int count) {
     const int query = query_of(row);
     if (a_.mask.data != nullptr) {
       const float* mask = a_.mask.at(block_.batch, head_of(row), query, first);
-      for (int j = 0; j < count; ++j) scores[j * kRows] += mask[j * a_.mask.key];
+      for (int j = 0; j < count; ++j) scores[j * tile_rows] += mask[j * a_.mask.key];
     }
     const int num_seen = std::max(0, a_.keys_seen_by(query) - first);
-    for (int j = num_seen; j < count; ++j) scores[j * kRows] = kNothing;
+    for (int j = num_seen; j < count; ++j) scores[j * tile_rows] = minus_infinity;
   }
 
   /// Turn scores of some rows into weights, and scale down what they have collected.
   void weigh(int row, int num_rows, int count) {
-    float shifts[kRows];
-    float shrunk[kRows];
+    float shifts[tile_rows];
+    float shrunk[tile_rows];
     std::copy_n(tops_ + row, num_rows, shrunk);
-    maxima({scores_, kRows}, count, num_rows, tops_ + row);
+    maxima({scores_, tile_rows}, count, num_rows, tops_ + row);
     for (int i = 0; i < num_rows; ++i) {
       // All is forbidden so far, and minus infinity from itself would be NaN.
-      shifts[i] = tops_[row + i] == kNothing ? 0.0f : tops_[row + i];
+      shifts[i] = tops_[row + i] == minus_infinity ? 0.0f : tops_[row + i];
       shrunk[i] = exponential(shrunk[i] - shifts[i]);
       totals_[row + i] *= shrunk[i];
     }
-    exponentials({scores_, kRows}, count, num_rows, shifts, totals_ + row);
+    exponentials({scores_, tile_rows}, count, num_rows, shifts, totals_ + row);
     for (int i = 0; i < num_rows; ++i) {
       if (shrunk[i] == 1.0f) continue;
       float* sums = sums_of(row + i);
@@ -204,14 +206,14 @@ class Collected {
   float* sums_;     ///< padded rows x D: the weighted values
   float* tops_;     ///< padded rows: the largest score
   float* totals_;   ///< padded rows: the sum of the weights
-  float* scores_;   ///< kKeys x kRows: scores, then weights
+  float* scores_;   ///< tile_keys x tile_rows: scores, then weights
 };
 
 /// Merge what pieces have collected for one row: each is scaled down to the largest.
 ///
 /// A piece is the largest score, the sum of weights, and D sums.
 inline void merge(ConstTile pieces, int num_pieces, int width, float* y) {
-  float top = kNothing;
+  float top = minus_infinity;
   for (int i = 0; i < num_pieces; ++i) {
     top = std::max(top, pieces.data[i * pieces.stride]);
   }
@@ -233,16 +235,16 @@ inline void merge(ConstTile pieces, int num_pieces, int width, float* y) {
 /// The heads of a group work on a tile together, so it is read once for all of them.
 /// Tiles that no query of a block may look at are skipped.
 inline void attention_tiled(const Attention& a) {
-  using detail::kQueries;
-  const int num_blocks = (a.num_queries + kQueries - 1) / kQueries;
+  using detail::block_queries;
+  const int num_blocks = (a.num_queries + block_queries - 1) / block_queries;
   const int num_heads = a.num_batches * a.num_kv_heads;
   threads().run(num_heads * num_blocks, [&](int unit) {
     // The last queries see the most keys, and take longest: they begin.
-    const int first = (num_blocks - 1 - unit / num_heads) * kQueries;
+    const int first = (num_blocks - 1 - unit / num_heads) * block_queries;
     const int head = unit % num_heads;
     detail::Collected block(
         a, {head / a.num_kv_heads, head % a.num_kv_heads, first,
-            std::min(kQueries, a.num_queries - first)});
+            std::min(block_queries, a.num_queries - first)});
     block.look_at(0, a.num_keys);
     for (int row = 0; row < block.num_rows(); ++row) {
       const int b = head / a.num_kv_heads;

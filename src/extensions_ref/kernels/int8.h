@@ -55,10 +55,10 @@ struct Int8Activations {
 namespace detail {
 
 /// The lowest bits of `number` + this are `number`, rounded to the nearest integer.
-constexpr float kRounder = 0x1.8p23f;
+inline constexpr float rounder = 0x1.8p23f;
 
 /// Below this the factor 127 / max(|x|) is no float any more. It is nothing beside 1.
-constexpr float kNegligible = 0x1p-110f;
+inline constexpr float negligible = 0x1p-110f;
 
 /// The largest magnitude of a group. Eight at a time, whatever the compiler does.
 inline float largest_of(const float* x, int size) {
@@ -78,7 +78,7 @@ void round_block(const float* x, float factor, std::int8_t* q) {
   constexpr int plane = size / per_byte;
   for (int part = 0; part < per_byte; ++part) {
     for (int i = 0; i < plane; ++i) {
-      const float number = x[i * per_byte + part] * factor + kRounder;
+      const float number = x[i * per_byte + part] * factor + rounder;
       q[part * plane + i] = static_cast<std::int8_t>(std::bit_cast<std::uint32_t>(number));
     }
   }
@@ -113,7 +113,7 @@ TINY_LLM_AVX512_VNNI inline void quantize_avx512(
       magnitudes = _mm512_max_ps(magnitudes, _mm512_abs_ps(numbers));
     }
     const float largest = _mm512_reduce_max_ps(magnitudes);
-    const bool is_nothing = largest < kNegligible;
+    const bool is_nothing = largest < negligible;
     const __m512 factor = _mm512_set1_ps(is_nothing ? 0 : 127 / largest);
     __m512i sums = _mm512_setzero_si512();
     for (int i = 0; i < to.group_size; i += 32) {
@@ -152,7 +152,7 @@ inline void quantize_activations(const float* x, const Int8Activations& to) {
   for (int group = 0; group < to.groups(); ++group) {
     const int first = group * to.group_size;
     const float largest = detail::largest_of(x + first, to.group_size);
-    const bool is_nothing = largest < detail::kNegligible;
+    const bool is_nothing = largest < detail::negligible;
     to.scales[group] = is_nothing ? 0 : largest / 127;
     const float factor = is_nothing ? 0 : 127 / largest;
     const int size = to.block_size();

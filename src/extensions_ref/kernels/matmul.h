@@ -39,11 +39,11 @@ void matmul_naive(
 namespace detail {
 
 /// How many outputs are computed at once: a line of the cache in y.
-constexpr int block_rows = 16;
+inline constexpr int block_rows = 16;
 
 /// How many inputs: so that a block of floats, 16 KB, leaves room for a token in the
 /// first cache, which has 32 KB or more.
-constexpr int block_columns = 256;
+inline constexpr int block_columns = 256;
 
 /// Some inputs of the matrix: those from `first` up to and without `last`.
 struct Columns {

@@ -59,8 +59,8 @@ namespace detail {
 /// How many panels are packed together and used for a tile before the next: with more,
 /// x is read from the first cache more often, and longer pieces of y are written. Four
 /// of 4864 inputs, 304 KB, stay in a second cache of 1 MB.
-constexpr int panels_together = 4;
-constexpr int rows_together = panels_together * panel_rows;
+inline constexpr int panels_together = 4;
+inline constexpr int rows_together = panels_together * panel_rows;
 
 /// The activations of a product, of one token at least, in tiles, and where each begins.
 class Tiles {

@@ -26,7 +26,7 @@ namespace detail {
 
 /// The most tokens of a tile: each takes a register for the dot products of a group and
 /// one for the result, and of 32 registers some are left for the panel.
-constexpr int tile_tokens = 12;
+inline constexpr int tile_tokens = 12;
 
 /// The activations of up to 12 tokens, in the order in which a tile reads them.
 struct Tokens {

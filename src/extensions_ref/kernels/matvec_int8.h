@@ -16,9 +16,8 @@
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/instructions.h"
 #include "kernels/int8.h"
-#include "kernels/matvec_avx2.h"
 #include "kernels/matvec_avx512.h"
-#include "kernels/matvec_neon.h"
+#include "kernels/matvec_narrow.h"
 #include "kernels/numbers.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"
@@ -66,21 +65,23 @@ void matvec_portable(
 template <int bits, int group_size, class Scale>
 void matvec_best(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
-  switch (instructions()) {
+  if constexpr (bits != 2) {
+    switch (instructions()) {
 #if defined(__x86_64__)
-    case Instructions::avx512_vnni:
-      if constexpr (bits != 2) return matvec_avx512<bits, group_size>(x, w, y, rows);
-      break;
-    case Instructions::avx_vnni:
-      if constexpr (bits != 2) return matvec_avx2<bits, group_size>(x, w, y, rows);
-      break;
+      case Instructions::avx512_vnni:
+        return matvec_avx512<bits, group_size>(x, w, y, rows);
+      case Instructions::avx_vnni:
+        return matvec_avx_vnni<bits, group_size>(x, w, y, rows);
+      case Instructions::avx2: return matvec_avx2<bits, group_size>(x, w, y, rows);
 #elif defined(__aarch64__) && defined(TINY_LLM_NEON_DOTPROD)
-    case Instructions::neon_dotprod:
-      if constexpr (bits != 2) return matvec_neon<bits, group_size>(x, w, y, rows);
-      break;
+      case Instructions::neon_dotprod:
+        return matvec_neon_dotprod<bits, group_size>(x, w, y, rows);
+      case Instructions::neon: return matvec_neon<bits, group_size>(x, w, y, rows);
+#elif defined(__aarch64__)
+      case Instructions::neon: return matvec_neon<bits, group_size>(x, w, y, rows);
 #endif
-    default:
-      break;
+      default: break;
+    }
   }
   matvec_portable<bits, group_size>(x, w, y, rows);
 }

@@ -17,12 +17,6 @@ namespace tiny_llm::ops {
 
 namespace {
 
-/// Which keys a query may look at, and what is added to its scores.
-struct Masking {
-  bool is_causal;
-  std::optional<mx::array> added;
-};
-
 void expect_heads(
     const mx::array& query,
     const mx::array& key,
@@ -92,16 +86,16 @@ Mask mask_of(const mx::array& x) {
   return {x.data<float>(), s[0], s[1], s[2], s[3]};
 }
 
-/// Make an operation of a rung: `rung(attention)`.
-template <class Rung>
+}  // namespace
+
 mx::array attention(
     const std::string& name,
+    const Kernel& kernel,
     const mx::array& query,
     const mx::array& key,
     const mx::array& value,
     float scale,
-    const Masking& masking,
-    Rung rung) {
+    const Masking& masking) {
   expect_heads(query, key, value, masking, name);
   const auto wide = [](const mx::array& x) {
     return mx::astype(x, mx::float32, mx::Device::cpu);
@@ -117,7 +111,7 @@ mx::array attention(
   const auto run = [=, is_causal = masking.is_causal](
                        const std::vector<mx::array>& in, std::vector<mx::array>& out) {
     const Rows4 q(in[0]), k(in[1]), v(in[2]);
-    rung(Attention{
+    kernel(Attention{
         .query = q.heads(), .key = k.heads(), .value = v.heads(),
         .mask = in.size() > 3 ? mask_of(in[3]) : Mask{},
         .is_causal = is_causal, .scale = scale, .output = out[0].data<float>(),
@@ -128,44 +122,6 @@ mx::array attention(
   const Output y{"output", query.shape(), mx::float32};
   return mx::astype(
       make_strided_op(name, {y}, inputs, run)[0], query.dtype(), mx::Device::cpu);
-}
-
-}  // namespace
-
-mx::array attention_online(
-    const mx::array& query,
-    const mx::array& key,
-    const mx::array& value,
-    float scale,
-    bool is_causal,
-    const std::optional<mx::array>& mask) {
-  return attention(
-      "attention_online", query, key, value, scale, {is_causal, mask},
-      [](const Attention& all) { tiny_llm::attention_online(all); });
-}
-
-mx::array attention_tiled(
-    const mx::array& query,
-    const mx::array& key,
-    const mx::array& value,
-    float scale,
-    bool is_causal,
-    const std::optional<mx::array>& mask) {
-  return attention(
-      "attention_tiled", query, key, value, scale, {is_causal, mask},
-      [](const Attention& all) { tiny_llm::attention_tiled(all); });
-}
-
-mx::array attention_split(
-    const mx::array& query,
-    const mx::array& key,
-    const mx::array& value,
-    float scale,
-    bool is_causal,
-    const std::optional<mx::array>& mask) {
-  return attention(
-      "attention_split", query, key, value, scale, {is_causal, mask},
-      [](const Attention& all) { tiny_llm::attention_split(all); });
 }
 
 }  // namespace tiny_llm::ops
@@ -181,15 +137,20 @@ template void multiply_add(Factor<true>, ConstTile, Tile, int, int, int);
 }  // namespace tiles
 
 void bind_attention(nanobind::module_& module) {
-  const auto define = [&](const char* name, auto function) {
-    using nanobind::arg;
+  using mx::array;
+  using nanobind::arg;
+  const auto define = [&](const char* name, const ops::Kernel& kernel) {
+    const auto attend = [=](const array& query, const array& key, const array& value,
+                            float scale, bool is_causal, std::optional<array> mask) {
+      return ops::attention(name, kernel, query, key, value, scale, {is_causal, mask});
+    };
     module.def(
-        name, function, arg("query"), arg("key"), arg("value"), arg("scale"),
+        name, attend, arg("query"), arg("key"), arg("value"), arg("scale"),
         arg("is_causal"), arg("mask").none());
   };
-  define("attention_online", &ops::attention_online);
-  define("attention_tiled", &ops::attention_tiled);
-  define("attention_split", &ops::attention_split);
+  define("attention_online", attention_online);
+  define("attention_tiled", attention_tiled);
+  define("attention_split", attention_split);
 }
 
 }  // namespace tiny_llm

@@ -20,9 +20,9 @@ template <class Floats, class Words>
 [[gnu::always_inline]] inline void exponentiate(Floats& x) {
   const Floats zero{};
   // Adding 1.5 * 2^23 rounds to a whole number, which then stands in the lowest bits.
-  constexpr float kRounder = 0x1.8p23f;
-  const Floats rounded = x * 1.44269504088896341f + kRounder;
-  const Floats n = rounded - kRounder;
+  constexpr float rounder = 0x1.8p23f;
+  const Floats rounded = x * 1.44269504088896341f + rounder;
+  const Floats n = rounded - rounder;
   // ln 2 in two parts: the product of n and the first one is exact.
   const Floats r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   Floats power = r * 1.9875691500e-4f + 1.3981999507e-3f;

@@ -30,10 +30,10 @@ struct Tile {
 namespace tiles {
 
 /// A line of a cache has 64 bytes.
-inline constexpr int kFloatsOfLine = 16;
+inline constexpr int floats_of_line = 16;
 
 /// A factor of a product: as it lies in memory, or the transpose of that.
-template <bool kIsTransposed>
+template <bool is_transposed>
 struct Factor {
   const float* data;
   std::ptrdiff_t stride;
@@ -41,115 +41,115 @@ struct Factor {
 
   /// The matrix from row i on.
   Factor from_row(int i) const {
-    return {kIsTransposed ? data + i : data + i * stride, stride, ahead};
+    return {is_transposed ? data + i : data + i * stride, stride, ahead};
   }
   float at(int i, int k) const {
-    return kIsTransposed ? data[i + k * stride] : data[i * stride + k];
+    return is_transposed ? data[i + k * stride] : data[i * stride + k];
   }
 };
 
 /// How many rows of a product, of as many vectors, are added up in registers at once:
 /// 24 of 32 registers hold sums, or 12 of 16. The others hold a row and a factor.
-inline constexpr int kRowsAtOnce = 6;
+inline constexpr int rows_at_once = 6;
 template <class Registers>
-inline constexpr int kVectorsAtOnce = Registers::count == 32 ? 4 : 2;
+inline constexpr int vectors_at_once = Registers::count == 32 ? 4 : 2;
 
 /// Ask for a cache line, to lie in the second cache: the first one holds this matrix.
 TINY_LLM_INLINE inline void prefetch(const float* line) {
   __builtin_prefetch(line, 0, 2);
 }
 
-/// c += a b for kRows rows and kVectors * kLanes columns of c, which stay in registers.
-template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
+/// c += a b for rows rows and vectors * lanes columns of c, which stay in registers.
+template <int rows, int vectors, int lanes, bool is_transposed>
 TINY_LLM_INLINE inline void multiply_block(
-    Factor<kIsTransposed> a, ConstTile b, Tile c, int depth) {
-  using Floats = typename Vectors<kLanes>::Floats;
-  Floats sums[kRows][kVectors];
+    Factor<is_transposed> a, ConstTile b, Tile c, int depth) {
+  using Floats = typename Vectors<lanes>::Floats;
+  Floats sums[rows][vectors];
 #pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      load(c.data + i * c.stride + v * kLanes, sums[i][v]);
+    for (int v = 0; v < vectors; ++v) {
+      load(c.data + i * c.stride + v * lanes, sums[i][v]);
     }
   }
   for (int k = 0; k < depth; ++k) {
     // The next a, or the next b if a is a transpose: the other one stays in the cache.
-    if constexpr (kIsTransposed) {
+    if constexpr (is_transposed) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        prefetch(b.data + k * b.stride + v * kLanes + b.ahead);
+      for (int v = 0; v < vectors; ++v) {
+        prefetch(b.data + k * b.stride + v * lanes + b.ahead);
       }
-    } else if (k % kFloatsOfLine == 0) {
+    } else if (k % floats_of_line == 0) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kRows; ++i) prefetch(&a.data[i * a.stride + k] + a.ahead);
+      for (int i = 0; i < rows; ++i) prefetch(&a.data[i * a.stride + k] + a.ahead);
     }
-    Floats row[kVectors];
+    Floats row[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      load(b.data + k * b.stride + v * kLanes, row[v]);
+    for (int v = 0; v < vectors; ++v) {
+      load(b.data + k * b.stride + v * lanes, row[v]);
     }
 #pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < rows; ++i) {
       const float factor = a.at(i, k);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[i][v] += factor * row[v];
+      for (int v = 0; v < vectors; ++v) sums[i][v] += factor * row[v];
     }
   }
 #pragma GCC unroll 8
-  for (int i = 0; i < kRows; ++i) {
+  for (int i = 0; i < rows; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      store(sums[i][v], c.data + i * c.stride + v * kLanes);
+    for (int v = 0; v < vectors; ++v) {
+      store(sums[i][v], c.data + i * c.stride + v * lanes);
     }
   }
 }
 
-/// Take kRows rows at a time, and those that are left in smaller blocks.
-template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
+/// Take rows rows at a time, and those that are left in smaller blocks.
+template <int rows, int vectors, int lanes, bool is_transposed>
 TINY_LLM_INLINE inline void multiply_columns(
-    Factor<kIsTransposed> a, ConstTile b, Tile c, int num_rows, int depth) {
+    Factor<is_transposed> a, ConstTile b, Tile c, int num_rows, int depth) {
   int i = 0;
-  for (; i + kRows <= num_rows; i += kRows) {
-    multiply_block<kRows, kVectors, kLanes>(
+  for (; i + rows <= num_rows; i += rows) {
+    multiply_block<rows, vectors, lanes>(
         a.from_row(i), b, {c.data + i * c.stride, c.stride}, depth);
   }
-  if constexpr (kRows > 1) {
-    multiply_columns<kRows / 2, kVectors, kLanes>(
+  if constexpr (rows > 1) {
+    multiply_columns<rows / 2, vectors, lanes>(
         a.from_row(i), b, {c.data + i * c.stride, c.stride}, num_rows - i, depth);
   }
 }
 
 /// Take wide blocks of columns first, and narrower ones for what is left.
-template <int kRows, int kVectors, int kLanes, bool kIsTransposed>
+template <int rows, int vectors, int lanes, bool is_transposed>
 TINY_LLM_INLINE inline void multiply_add(
-    Factor<kIsTransposed> a,
+    Factor<is_transposed> a,
     ConstTile b,
     Tile c,
     int num_rows,
     int num_columns,
     int depth) {
-  constexpr int kColumns = kVectors * kLanes;
+  constexpr int columns = vectors * lanes;
   // Some eight sums hide how long each takes, also where few vectors make a row.
-  constexpr int kOwnRows = kVectors > 1 ? kRows : 8;
+  constexpr int own_rows = vectors > 1 ? rows : 8;
   int j = 0;
-  for (; j + kColumns <= num_columns; j += kColumns) {
-    multiply_columns<kOwnRows, kVectors, kLanes>(
+  for (; j + columns <= num_columns; j += columns) {
+    multiply_columns<own_rows, vectors, lanes>(
         a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows, depth);
   }
-  if constexpr (kColumns > 1) {
-    constexpr bool kIsNarrow = kVectors == 1;
-    multiply_add<kRows, kIsNarrow ? 1 : kVectors / 2, kIsNarrow ? kLanes / 2 : kLanes>(
+  if constexpr (columns > 1) {
+    constexpr bool is_narrow = vectors == 1;
+    multiply_add<rows, is_narrow ? 1 : vectors / 2, is_narrow ? lanes / 2 : lanes>(
         a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows,
         num_columns - j, depth);
   }
 }
 
-template <int kLanes>
+template <int lanes>
 TINY_LLM_INLINE inline void maxima(
     ConstTile x, int num_rows, int num_columns, float* tops) {
-  using Floats = typename Vectors<kLanes>::Floats;
+  using Floats = typename Vectors<lanes>::Floats;
   int j = 0;
-  for (; j + kLanes <= num_columns; j += kLanes) {
+  for (; j + lanes <= num_columns; j += lanes) {
     Floats own, row;
     load(tops + j, own);
     for (int i = 0; i < num_rows; ++i) {
@@ -158,38 +158,38 @@ TINY_LLM_INLINE inline void maxima(
     }
     store(own, tops + j);
   }
-  if constexpr (kLanes > 1) {
-    maxima<kLanes / 2>({x.data + j, x.stride}, num_rows, num_columns - j, tops + j);
+  if constexpr (lanes > 1) {
+    maxima<lanes / 2>({x.data + j, x.stride}, num_rows, num_columns - j, tops + j);
   }
 }
 
-template <int kLanes>
+template <int lanes>
 TINY_LLM_INLINE inline void exponentials(
     Tile x, int num_rows, int num_columns, const float* shifts, float* totals) {
-  using Floats = typename Vectors<kLanes>::Floats;
+  using Floats = typename Vectors<lanes>::Floats;
   int j = 0;
-  for (; j + kLanes <= num_columns; j += kLanes) {
+  for (; j + lanes <= num_columns; j += lanes) {
     Floats own, weights, sums{};
     load(shifts + j, own);
     for (int i = 0; i < num_rows; ++i) {
       float* row = x.data + i * x.stride + j;
       load(row, weights);
       weights -= own;
-      exponentiate<Floats, typename Vectors<kLanes>::Words>(weights);
+      exponentiate<Floats, typename Vectors<lanes>::Words>(weights);
       store(weights, row);
       sums += weights;
     }
-    for (int lane = 0; lane < kLanes; ++lane) totals[j + lane] += sums[lane];
+    for (int lane = 0; lane < lanes; ++lane) totals[j + lane] += sums[lane];
   }
-  if constexpr (kLanes > 1) {
-    exponentials<kLanes / 2>(
+  if constexpr (lanes > 1) {
+    exponentials<lanes / 2>(
         {x.data + j, x.stride}, num_rows, num_columns - j, shifts + j, totals + j);
   }
 }
 
-template <bool kIsTransposed>
+template <bool is_transposed>
 void multiply_add(
-    Factor<kIsTransposed> a,
+    Factor<is_transposed> a,
     ConstTile b,
     Tile c,
     int num_rows,
@@ -197,7 +197,7 @@ void multiply_add(
     int depth) {
   in_best_registers([=](auto registers) TINY_LLM_INLINE {
     using Own = decltype(registers);
-    multiply_add<kRowsAtOnce, kVectorsAtOnce<Own>, Own::lanes>(
+    multiply_add<rows_at_once, vectors_at_once<Own>, Own::lanes>(
         a, b, c, num_rows, num_columns, depth);
   });
 }

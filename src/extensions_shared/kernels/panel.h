@@ -6,7 +6,7 @@
 namespace tiny_llm {
 
 /// How many rows of the matrix make a panel: the 32-bit lanes of a 512-bit register.
-constexpr int panel_rows = 16;
+inline constexpr int panel_rows = 16;
 
 /// Some rows of a matrix, in the order in which a tile reads them. It owns no memory.
 ///

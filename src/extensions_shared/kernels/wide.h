@@ -14,9 +14,10 @@
 
 namespace tiny_llm {
 
-/// Some numbers of 32 bits that one instruction works on.
+/// Some numbers of 32 bits, and as many bytes, that one instruction works on.
 template <int lanes>
 struct Vectors {
+  using Bytes __attribute__((vector_size(4 * lanes))) = std::uint8_t;
   using Words __attribute__((vector_size(4 * lanes))) = std::uint32_t;
   using Integers __attribute__((vector_size(4 * lanes))) = std::int32_t;
   using Floats __attribute__((vector_size(4 * lanes))) = float;

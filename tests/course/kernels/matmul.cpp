@@ -143,8 +143,9 @@ void check_tiles(int num_tokens) {
 #if __has_include("kernels/matmul_tiles_narrow.h")
 /// Tiles of a kind of instruction, beside those of plain C++. Some of their integers are
 /// as large as they can be, where sums of products are too large for 16 bits.
-template <class Step>
-void check_step(const char* name, int num_tokens, int num_rows, int most) {
+void check_tile(
+    const char* name, detail::MultiplyTile multiply, int num_tokens, int num_rows,
+    int most) {
   constexpr int num_groups = 3, num_quads = 8;
   constexpr int num_columns = num_groups * num_quads * 4;
   Exact<std::uint8_t> q(size_of(panel_rows, num_columns));
@@ -170,31 +171,33 @@ void check_step(const char* name, int num_tokens, int num_rows, int most) {
   Numbers got = expected;
   detail::multiply_tile_portable(
       panel, tokens, {expected.data(), num_rows, num_rows}, inputs);
-  Step::multiply(panel, tokens, {got.data(), num_rows, num_rows}, inputs);
+  multiply(panel, tokens, {got.data(), num_rows, num_rows}, inputs);
   // All are integers that floats hold exactly, so any order gives the same sums.
   expect(got == expected, "is wrong", name, {num_tokens, num_rows, num_columns, 32, 8});
 }
 
 /// All sizes of a tile, with weights of 4 and of 8 bits.
-template <class Step>
-void check_steps(const char* name, bool is_here) {
+void check_instruction(
+    const char* name, bool is_here, detail::MultiplyTile multiply) {
   if (!is_here) return;
   for (int num_tokens = 1; num_tokens <= detail::tile_tokens; ++num_tokens) {
     for (const int num_rows : {1, 7, 8, 15, 16}) {
-      check_step<Step>(name, num_tokens, num_rows, 15);
-      check_step<Step>(name, num_tokens, num_rows, 255);
+      check_tile(name, multiply, num_tokens, num_rows, 15);
+      check_tile(name, multiply, num_tokens, num_rows, 255);
     }
   }
 }
 
 void check_instructions() {
 #if defined(__x86_64__)
-  check_steps<detail::Avx2Step>("AVX2", has(Instructions::avx2));
-  check_steps<detail::AvxVnniStep>("AVX-VNNI", has(Instructions::avx512_vnni));
+  check_instruction("AVX2", has(Instructions::avx2), detail::multiply_tile_avx2);
+  check_instruction(
+      "AVX-VNNI", has(Instructions::avx512_vnni), detail::multiply_tile_avx_vnni);
 #elif defined(__aarch64__)
-  check_steps<detail::NeonStep>("NEON", true);
+  check_instruction("NEON", true, detail::multiply_tile_neon);
 #if defined(TINY_LLM_NEON_DOTPROD)
-  check_steps<detail::NeonDotprodStep>("sdot", has(Instructions::neon_dotprod));
+  check_instruction(
+      "sdot", has(Instructions::neon_dotprod), detail::multiply_tile_neon_dotprod);
 #endif
 #endif
 }

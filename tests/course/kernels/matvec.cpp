@@ -11,8 +11,8 @@
 
 #include "avx_vnni.h"
 #include "drawn.h"
-#if defined(__x86_64__) && __has_include("kernels/matvec_avx2.h")
-#define HAS_AVX2
+#if defined(__x86_64__) && __has_include("kernels/matvec_narrow.h")
+#define HAS_NARROW
 #endif
 #include "kernels/int8.h"
 #include "kernels/matvec.h"
@@ -77,15 +77,15 @@ std::vector<double> products(const Matrix<Scale>& w, const std::vector<double>& 
   return y;
 }
 
-#if defined(HAS_AVX2)
-/// Call `matvec_avx2` for weights of this format.
+#if defined(HAS_NARROW)
+/// Call `matvec_avx_vnni` for weights of this format.
 template <class Scale>
-void matvec_avx2_of_any(
+void matvec_avx_vnni_of_any(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
   const auto with_bits = [&]<int bits>() {
-    if (w.group_size == 32) return detail::matvec_avx2<bits, 32>(x, w, y, rows);
-    if (w.group_size == 64) return detail::matvec_avx2<bits, 64>(x, w, y, rows);
-    detail::matvec_avx2<bits, 128>(x, w, y, rows);
+    if (w.group_size == 32) return detail::matvec_avx_vnni<bits, 32>(x, w, y, rows);
+    if (w.group_size == 64) return detail::matvec_avx_vnni<bits, 64>(x, w, y, rows);
+    detail::matvec_avx_vnni<bits, 128>(x, w, y, rows);
   };
   if (w.bits == 4) return with_bits.template operator()<4>();
   with_bits.template operator()<8>();
@@ -127,10 +127,10 @@ void check(int num_rows, int num_columns, int group_size, int bits) {
     check_rung("int8", w, close, 1e-3, rows, [&](float* y, Rows r) {
       matvec_int8(rounded, w.view, y, r);
     });
-#if defined(HAS_AVX2)
+#if defined(HAS_NARROW)
     if (bits != 2 && instructions() == Instructions::avx512_vnni) {
-      check_rung("avx2", w, close, 1e-3, rows, [&](float* y, Rows r) {
-        matvec_avx2_of_any(rounded, w.view, y, r);
+      check_rung("avx_vnni", w, close, 1e-3, rows, [&](float* y, Rows r) {
+        matvec_avx_vnni_of_any(rounded, w.view, y, r);
       });
     }
 #endif
