@@ -76,12 +76,15 @@ class _Buffered(TinyKvCache):
         start, stop = self.offset, self.offset + key.shape[2]
         if not self.held:
             self.held = [self.room(one, self.step) for one in (key, value)]
-        while stop > self.held[0].shape[2]:
-            self.grow()
+        self.make_room(stop)
         for buffer, new in zip(self.held, (key, value), strict=True):
             buffer[:, :, start:stop] = new
         self.offset = stop
         return self.held[0][:, :, :stop], self.held[1][:, :, :stop], stop, mask
+
+    def make_room(self, num_places: int) -> None:
+        while num_places > self.held[0].shape[2]:
+            self.grow()
 
     def room(self, like: mx.array, num_places: int) -> mx.array:
         B, H, _, D = like.shape  # noqa: N806 - the axes as in the formulas
@@ -189,8 +192,7 @@ class written_to_the_beginning(_Buffered):
         length = self.offset + key.shape[2]
         self.offset = 0
         super().update_and_fetch(key, value)
-        while length > self.held[0].shape[2]:
-            self.grow()
+        self.make_room(length)
         self.offset = length
         return self.held[0][:, :, :length], self.held[1][:, :, :length], length, mask
 
@@ -211,23 +213,18 @@ class room_that_runs_out(_Buffered):
 
 
 @specimen(1, symbol=CACHE)
+class room_for_512_tokens(_Buffered):
+    step = 512
+
+    def make_room(self, num_places: int) -> None:
+        pass
+
+
+@specimen(1, symbol=CACHE)
 class one_step_for_a_long_piece(_Buffered):
-    def update_and_fetch(
-        self,
-        key: mx.array,
-        value: mx.array,
-        mask_length: int | None = None,
-        mask: Mask = None,
-    ) -> Fetched:
-        start, stop = self.offset, self.offset + key.shape[2]
-        if not self.held:
-            self.held = [self.room(one, self.step) for one in (key, value)]
-        if stop > self.held[0].shape[2]:
+    def make_room(self, num_places: int) -> None:
+        if num_places > self.held[0].shape[2]:
             self.grow()
-        for buffer, new in zip(self.held, (key, value), strict=True):
-            buffer[:, :, start:stop] = new
-        self.offset = stop
-        return self.held[0][:, :, :stop], self.held[1][:, :, :stop], stop, mask
 
 
 @specimen(1, symbol=CACHE)
@@ -393,6 +390,15 @@ class mask_forgotten(_Attention):
 
 
 @specimen(2, symbol=ATTENTION)
+class mask_of_the_first_call_kept(Qwen2MultiHeadAttention):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        self.mask: Mask = getattr(self, "mask", mask)
+        return super().__call__(x, offset, cache, self.mask)
+
+
+@specimen(2, symbol=ATTENTION)
 class mask_begins_at_the_first_key(_Attention):
     def collect(
         self, query: mx.array, keys: mx.array, values: mx.array, mask: Mask
@@ -441,6 +447,15 @@ class mask_not_handed_on(Qwen2TransformerBlock):
         self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
     ) -> mx.array:
         return super().__call__(x, offset, cache)
+
+
+@specimen(2, symbol=BLOCK)
+class first_mask_kept_by_the_block(Qwen2TransformerBlock):
+    def __call__(
+        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+    ) -> mx.array:
+        self.mask: Mask = getattr(self, "mask", mask)
+        return super().__call__(x, offset, cache, self.mask)
 
 
 @specimen(2, symbol=BLOCK)
