@@ -83,7 +83,8 @@ class _Buffered(TinyKvCache):
         return self.held[0][:, :, :stop], self.held[1][:, :, :stop], stop, mask
 
     def make_room(self, num_places: int) -> None:
-        while num_places > self.held[0].shape[2]:
+        # Counted: with one change more, `grow` may do nothing, and this has to end.
+        for _ in range(-(-(num_places - self.held[0].shape[2]) // self.step)):
             self.grow()
 
     def room(self, like: mx.array, num_places: int) -> mx.array:
