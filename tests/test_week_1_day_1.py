@@ -218,6 +218,36 @@ def test_task_2_multi_head_attention_masks_every_head(
     grade.assert_close(call, expected, mx.float32)
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("one", None), (None, "one"), ("one", "another")]
+)
+def test_task_2_multi_head_attention_takes_the_mask_of_each_call(
+    grade: Grader, before: str | None, now: str | None
+) -> None:
+    """The call before has none, or another."""
+    weights, inputs = _projections(8), _inputs(2, 5, 8)
+    first, mask = (
+        None if name is None else normal(5, 5, scale=2, name=name)
+        for name in (before, now)
+    )
+    build = (8, 2, *weights)
+
+    call = Call(MULTI_HEAD, (*inputs, mask), build=build, earlier=((*inputs, first),))
+
+    expected = attention.multi_head_attention(2, weights, inputs, mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
+def test_task_2_multi_head_attention_begins_anew_at_every_call(grade: Grader) -> None:
+    """The call before has more texts, and longer ones."""
+    weights, inputs = _projections(8), _inputs(2, 5, 8)
+
+    call = Call(MULTI_HEAD, inputs, build=(8, 2, *weights), earlier=(_inputs(3, 7, 8),))
+
+    expected = attention.multi_head_attention(2, weights, inputs)
+    grade.assert_close(call, expected, mx.float32)
+
+
 def _projections(
     hidden_size: int, dtype: mx.Dtype = mx.float32
 ) -> tuple[mx.array, mx.array, mx.array, mx.array]:

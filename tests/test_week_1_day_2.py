@@ -55,10 +55,20 @@ def _assert_knows_its_arguments_by_name(grade: Grader, *, traditional: bool) -> 
     _assert_rotated(grade, call, first=7, base=100, traditional=traditional)
 
 
-def _assert_begins_anew(grade: Grader, *, traditional: bool) -> None:
-    """Rotate two texts with one object, the first tokens of both at position 0."""
-    x, before = normal(1, 4, 2, 8), normal(2, 3, 2, 8)
-    call = Call(ROPE, (x,), build=(8, 64, 10000, traditional), earlier=((before,),))
+each_call_before = pytest.mark.parametrize(
+    "before", ["another length", "further on", "half precision"]
+)
+
+
+def _assert_begins_anew(grade: Grader, before: str, *, traditional: bool) -> None:
+    """Rotate two texts with one object, the first token of the second at position 0."""
+    x = normal(1, 4, 2, 8)
+    first = {
+        "another length": (normal(2, 3, 2, 8),),
+        "further on": (x, slice(7, 11)),
+        "half precision": (x.astype(mx.float16),),
+    }[before]
+    call = Call(ROPE, (x,), build=(8, 64, 10000, traditional), earlier=(first,))
 
     _assert_rotated(grade, call, base=10000, traditional=traditional)
 
@@ -79,9 +89,10 @@ def test_task_1_starts_at_the_offset(grade: Grader, dtype: mx.Dtype) -> None:
     _assert_rotates(grade, x, traditional=True, offset=slice(7, 11))
 
 
-def test_task_1_begins_anew_at_every_call(grade: Grader) -> None:
+@each_call_before
+def test_task_1_begins_anew_at_every_call(grade: Grader, before: str) -> None:
     """Nothing is remembered from one call to the next."""
-    _assert_begins_anew(grade, traditional=True)
+    _assert_begins_anew(grade, before, traditional=True)
 
 
 def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
@@ -119,9 +130,10 @@ def test_task_2_starts_at_the_offset(grade: Grader, dtype: mx.Dtype) -> None:
     _assert_rotates(grade, x, traditional=False, offset=slice(7, 11))
 
 
-def test_task_2_begins_anew_at_every_call(grade: Grader) -> None:
+@each_call_before
+def test_task_2_begins_anew_at_every_call(grade: Grader, before: str) -> None:
     """Nothing is remembered from one call to the next."""
-    _assert_begins_anew(grade, traditional=False)
+    _assert_begins_anew(grade, before, traditional=False)
 
 
 def test_task_2_knows_its_arguments_by_name(grade: Grader) -> None:

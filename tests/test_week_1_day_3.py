@@ -58,6 +58,17 @@ def test_task_1_uses_the_scale_it_is_given(
     grade.assert_close(call, expected, dtype)
 
 
+def test_task_1_looks_where_the_mask_is_zero(grade: Grader) -> None:
+    """And not where it is -inf."""
+    query, key, value = _heads((2,), 4, 2)
+    mask = mx.triu(mx.full((3, 5), -mx.inf), k=3)
+
+    call = Call(GROUPED, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
 @pytest.mark.parametrize("batch", [(), (2, 3)], ids=str)
 def test_task_1_adds_one_mask_whatever_the_batch(
     grade: Grader, batch: tuple[int, ...]
@@ -219,6 +230,18 @@ def test_task_3_begins_anew_at_every_call(grade: Grader) -> None:
     _assert_attends(grade, x, sizes, "causal", earlier=((before, "causal"),))
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("causal", None), (None, "causal")], ids=str
+)
+def test_task_3_takes_the_mask_of_each_call(
+    grade: Grader, before: str | None, now: str | None
+) -> None:
+    """The call before has none, or has one."""
+    x = normal(2, 5, 32)
+
+    _assert_attends(grade, x, Architecture(), now, earlier=((x, before),))
+
+
 def test_task_3_knows_its_arguments_by_name(grade: Grader) -> None:
     sizes = Architecture(rope_theta=100.0)
     x, weights = normal(1, 9, 32), attention_weights(sizes, mx.float32)
@@ -246,7 +269,7 @@ def _assert_attends(
     mask: mx.array | str | None,
     *,
     known: Weights | None = None,
-    earlier: tuple[tuple[mx.array | str, ...], ...] = (),
+    earlier: tuple[tuple[mx.array | str | None, ...], ...] = (),
 ) -> None:
     """Run the attention, with random weights unless some are known.
 

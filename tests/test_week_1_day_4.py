@@ -90,6 +90,16 @@ def test_task_1_has_the_dtype_of_x_whatever_that_of_the_gain(
     grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), dtype)
 
 
+def test_task_1_keeps_all_digits_of_the_gain(grade: Grader) -> None:
+    """The call before is in half precision, which the gain is not."""
+    x, weight = normal(3, 8), gain(8)
+    before = x.astype(mx.float16)
+
+    call = Call(RMS_NORM, (x,), build=(8, weight, 1e-6), earlier=((before,),))
+
+    grade.assert_close(call, layer_norm.rms_norm(x, weight, 1e-6), mx.float32)
+
+
 def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
     x, weight = normal(4, 16, scale=3e-3), gain(16)
     named = {"dim": 16, "weight": weight, "eps": 1e-2}

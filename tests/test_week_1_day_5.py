@@ -61,6 +61,19 @@ def test_task_1_block_passes_its_eps_to_both_norms(grade: Grader) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("causal", None), (None, "causal")], ids=str
+)
+def test_task_1_block_takes_the_mask_of_each_call(
+    grade: Grader, before: str | None, now: str | None
+) -> None:
+    """The call before has none, or has one."""
+    sizes, x = Architecture(), normal(2, 5, 32)
+    weights = block_weights(sizes, mx.float32)
+
+    _assert_block(grade, x, weights, sizes, now, earlier=((x, before),))
+
+
 def test_task_1_block_knows_its_arguments_by_name(grade: Grader) -> None:
     sizes = Architecture(rms_norm_eps=0.5)
     x, weights = normal(1, 4, 32), block_weights(sizes, mx.float32)
@@ -205,10 +218,11 @@ def _assert_block(
     weights: Weights,
     sizes: Architecture,
     mask: str | None,
+    earlier: tuple[tuple[mx.array | str | None, ...], ...] = (),
 ) -> None:
     """Run one block, and compare with `transformers`."""
     build = tuple(block_arguments(sizes, weights).values())
-    call = Call(BLOCK, (x, mask), build=build)
+    call = Call(BLOCK, (x, mask), build=build, earlier=earlier)
 
     bias = attention.causal_mask(x.shape[1], x.shape[1]) if mask else None
     grade.assert_close(call, qwen2.block(x, weights, sizes, bias), x.dtype)

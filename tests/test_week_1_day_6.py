@@ -60,6 +60,18 @@ def test_task_1_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
     grade.assert_equal(call, " upon a time")
 
 
+@pytest.mark.parametrize("prompt", ["Hello.<end>Once", "Once<end>"])
+def test_task_1_reads_on_past_the_end_tokens_of_the_prompt(
+    grade: Grader, prompt: str
+) -> None:
+    """A chat has one behind each turn. Only what the model chooses ends the text."""
+    model = ScriptedModel(prompt, " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), prompt, None))
+
+    grade.assert_equal(call, " upon a time")
+
+
 def test_task_1_goes_on_until_the_end_token(grade: Grader) -> None:
     """The model ends the text, not a limit on the steps."""
     model = ScriptedModel("Once", LONG_TEXT)

@@ -3,6 +3,8 @@
 The chapter: book/en/week-1-day-7-sampling.md
 """
 
+from dataclasses import replace
+
 import mlx.core as mx
 import numpy as np
 import pytest
@@ -44,6 +46,21 @@ def _assert_draws(
 
     shares = sampler.shares(rows, temp, kept or [set(range(len(rows[0])))] * len(rows))
     grade.assert_drawn(call, shares)
+
+
+def _assert_draws_anew(
+    grade: Grader,
+    kept: list[set[int]],
+    *,
+    temp: float = 1.0,
+    top_p: float | None = None,
+    top_k: int | None = None,
+) -> None:
+    """Draw from `TWO_ROWS` with a sampler that has seen other rows before."""
+    call = _call(TWO_ROWS, temp, top_p, top_k, times=NUM_CALLS)
+    call = replace(call, earlier=((repeated_rows(TWO_ROWS[::-1]),),))
+
+    grade.assert_drawn(call, sampler.shares(TWO_ROWS, temp, kept))
 
 
 def _call(
@@ -90,6 +107,16 @@ def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
     grade.assert_that(not repeats, call, "draws the same ids at every call")
 
 
+@pytest.mark.parametrize(
+    ("temp", "kept"), [(0, [{1}, {2}]), (1.0, [set(range(5))] * 2)]
+)
+def test_task_1_looks_at_the_rows_of_each_call(
+    grade: Grader, temp: float, kept: list[set[int]]
+) -> None:
+    """Nothing is remembered of the rows of the call before."""
+    _assert_draws_anew(grade, kept, temp=temp)
+
+
 def test_task_1_knows_its_arguments_by_name(grade: Grader) -> None:
     named = {"temp": 0.5, "top_p": None, "top_k": None}
     rows = repeated_rows(TWO_ROWS)
@@ -118,6 +145,11 @@ def test_task_2_top_k_keeps_the_k_likeliest_of_each_row(
     grade: Grader, top_k: int, kept: list[set[int]]
 ) -> None:
     _assert_draws(grade, TWO_ROWS, top_k=top_k, kept=kept)
+
+
+def test_task_2_top_k_chooses_anew_at_every_call(grade: Grader) -> None:
+    """Other tokens are likely in the call before."""
+    _assert_draws_anew(grade, [{1, 3}, {2, 0}], top_k=2)
 
 
 def test_task_2_top_k_keeps_their_ratios_under_a_temperature(grade: Grader) -> None:
@@ -164,6 +196,11 @@ def test_task_3_top_p_keeps_the_token_that_crosses_the_threshold(
     grade: Grader, top_p: float, kept: list[set[int]]
 ) -> None:
     _assert_draws(grade, TWO_ROWS, top_p=top_p, kept=kept)
+
+
+def test_task_3_top_p_chooses_anew_at_every_call(grade: Grader) -> None:
+    """Other tokens are likely in the call before."""
+    _assert_draws_anew(grade, [{1, 3, 4}, {2, 0}], top_p=0.8)
 
 
 @pytest.mark.parametrize("temp", [0.3, 3.0])

@@ -3,6 +3,7 @@
 The chapter: book/en/week-2-day-1-kv-cache.md
 """
 
+
 import mlx.core as mx
 import pytest
 from mlx import nn
@@ -47,7 +48,7 @@ from tiny_llm_course.grading.scenarios.generating import (
     assert_prints_once,
     assert_prints_while_it_generates,
 )
-from tiny_llm_course.oracle.cached import qwen2
+from tiny_llm_course.oracle.cached import attention, qwen2
 
 ATTENTION = "qwen2_week2.Qwen2MultiHeadAttention"
 MLP = "qwen2_week2.Qwen2MLP"
@@ -59,6 +60,9 @@ MIXED = (3, 1, 2, 1)
 """Several tokens at the beginning, and again when the cache holds some."""
 
 without_a_mask = pytest.mark.parametrize("mask", [(None,), ()], ids=["None", "nothing"])
+each_change_of_mask = pytest.mark.parametrize(
+    ("before", "now"), [("causal", None), (None, "causal")], ids=str
+)
 each_part = pytest.mark.parametrize("part", ["keys", "values"])
 
 
@@ -75,8 +79,8 @@ def test_task_1_cache_hands_out_all_tokens(
 @each_part
 @pytest.mark.parametrize(
     "pieces",
-    [(1,) * 70, (5, 1, 300, 1, 1, 40), (257, 1, 1), (1, 1025)],
-    ids=["ones", "long-between", "257-first", "long-second"],
+    [(1,) * 70, (5, 1, 300, 1, 1, 40), (257, 1, 1), (250,) * 16, (1, 1025)],
+    ids=["ones", "long-between", "257-first", "many-long", "long-second"],
 )
 def test_task_1_cache_holds_long_texts(
     grade: Grader, part: Part, pieces: tuple[int, ...]
@@ -197,6 +201,21 @@ def test_task_2_attention_without_a_mask_sees_everything(
     grade.assert_close(call, qwen2.attention(x, weights, sizes, None), mx.float32)
 
 
+@each_change_of_mask
+def test_task_2_attention_takes_the_mask_of_each_call(
+    grade: Grader, before: str | None, now: str | None
+) -> None:
+    """The call before has none, or has one."""
+    sizes, x = Architecture(), normal(2, 5, 32)
+    weights = attention_weights(sizes, mx.float32)
+    mask = attention.causal_mask(5, 5) if now else None
+
+    call = _attention_call(x, weights, sizes, (5,), now)
+    call = replace(call, earlier=((x, before),))
+
+    grade.assert_close(call, qwen2.attention(x, weights, sizes, mask), mx.float32)
+
+
 def test_task_2_attention_knows_what_it_is_not_told(grade: Grader) -> None:
     """The defaults are no mask, a base of a million, and enough positions."""
     sizes = Architecture(hidden_size=16, rope_theta=1000000.0)
@@ -315,6 +334,22 @@ def test_task_2_block_without_a_mask_sees_everything(
     call = InPieces(BLOCK, (x, *mask), build=build, pieces=(5,))
 
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
+
+
+@each_change_of_mask
+def test_task_2_block_takes_the_mask_of_each_call(
+    grade: Grader, before: str | None, now: str | None
+) -> None:
+    """The call before has none, or has one."""
+    sizes = Architecture(rms_norm_eps=0.5)
+    x, weights = normal(2, 5, 32), block_weights(sizes, mx.float32)
+    mask = attention.causal_mask(5, 5) if now else None
+
+    build = (4, 2, 32, 48, 0.5, *weights.values(), 64, sizes.rope_theta)
+    earlier = ((x, before),)
+    call = InPieces(BLOCK, (x, now), build=build, pieces=(5,), earlier=earlier)
+
+    grade.assert_close(call, qwen2.block(x, weights, sizes, mask), mx.float32)
 
 
 def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
@@ -463,6 +498,18 @@ def test_task_4_stops_at_any_of_the_end_tokens(grade: Grader) -> None:
     model = ScriptedCachedModel("Once", " upon a time", end=END_OF_DOCUMENT)
 
     call = Call(GENERATE, (model, ByteTokenizer(), "Once"))
+
+    grade.assert_equal(call, " upon a time")
+
+
+@pytest.mark.parametrize("prompt", ["Hello.<end>Once", "Once<end>"])
+def test_task_4_reads_on_past_the_end_tokens_of_the_prompt(
+    grade: Grader, prompt: str
+) -> None:
+    """A chat has one behind each turn. Only what the model chooses ends the text."""
+    model = ScriptedCachedModel(prompt, " upon a time")
+
+    call = Call(GENERATE, (model, ByteTokenizer(), prompt))
 
     grade.assert_equal(call, " upon a time")
 

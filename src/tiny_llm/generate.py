@@ -29,7 +29,7 @@ def simple_generate(
         model: From token ids 1 x L to logits 1 x L x V.
         tokenizer: What `mlx_lm` loads beside the model. Its `detokenizer` turns a
             stream of ids into text, although a character may span several tokens.
-        prompt: The text to continue.
+        prompt: The text to continue. The end tokens in it, as in a chat, end nothing.
         sampler: From log-probabilities 1 x V to the token id (1,). None takes the
             likeliest token.
 
@@ -56,7 +56,7 @@ def simple_generate_with_kv_cache(
         model: Called with token ids 1 x L, the position of the first of them, and one
             cache per layer; it returns logits 1 x L x V. Has `num_hidden_layers`.
         tokenizer: As in `simple_generate`.
-        prompt: The text to continue.
+        prompt: The text to continue. The end tokens in it, as in a chat, end nothing.
 
     Returns:
         The text that was generated, without the prompt and without the end token.

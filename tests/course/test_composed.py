@@ -153,11 +153,13 @@ def test_a_mistake_lies_in_a_name_itself_and_not_in_what_it_calls() -> None:
 
 
 def test_what_would_end_the_process_raises() -> None:
-    """MLX divides by the size of a part."""
+    """MLX divides by the size of a part, and a cache may double at every token."""
     with pytest.raises(ValueError, match="unflatten"):
         CarefulMlx().unflatten(mx.zeros((2, 4)), -1, (-1, 0))
     with pytest.raises(ValueError, match="split"):
         CarefulMlx().split(mx.zeros(4), 0)
+    with pytest.raises(ValueError, match="zeros"):
+        CarefulMlx().zeros((1, 2, 2**40, 4))
 
 
 def _trial(name: str, *, has_bias: bool) -> Trial:

@@ -137,16 +137,22 @@ class InPieces(Call):
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Return the output of the last call. Each call has new caches."""
         target = solution.get(self.symbol)(*(self.build or ()), **self.named)
-        return [self._shown(target, solution) for _ in range(self.times)][-1]
+        calls = (*self.earlier, *[self.args] * self.times)
+        return [self._shown(target, solution, args) for args in calls][-1]
 
-    def _shown(self, target: Any, solution: Solution) -> Any:  # noqa: ANN401
+    def _shown(
+        self,
+        target: Any,  # noqa: ANN401 - of a solution
+        solution: Solution,
+        args: tuple[Any, ...],
+    ) -> Any:  # noqa: ANN401
         """Return the outputs side by side, or the first one that has a wrong shape."""
         caches = [self._cache(solution) for _ in range(self.num_caches or 1)]
         outputs: list[mx.array] = []
         for start, stop in _bounds(self.pieces):
-            piece = self.args[0][:, start:stop]
+            piece = args[0][:, start:stop]
             cache = caches[0] if self.num_caches is None else caches
-            output = target(piece, start, cache, *self.args[1:], **self.kwargs)
+            output = target(piece, start, cache, *args[1:], **self.kwargs)
             if not isinstance(output, mx.array) or output.shape[:2] != piece.shape[:2]:
                 return output
             mx.eval(output)

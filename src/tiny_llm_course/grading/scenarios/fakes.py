@@ -1,5 +1,6 @@
 """A model and a tokenizer without weights, with scripted answers."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -12,6 +13,9 @@ from tiny_llm_course.grading.judgement.verdict import StepLimitError
 END_TOKEN = 256
 END_OF_DOCUMENT = 257
 """Several tokens may end a text, as in Qwen2."""
+
+SPELT = {END_TOKEN: "<end>", END_OF_DOCUMENT: "<end of document>"}
+"""How they are written in a text."""
 
 VOCAB_SIZE = 258
 
@@ -51,13 +55,13 @@ class ByteDetokenizer:
 
 
 class ByteTokenizer:
-    """One token per byte, and two more that end the text.
+    """One token per byte, and two more that end the text, also if it spells them out.
 
     It has the methods of `mlx_lm`'s and `transformers`' tokenizers that solutions use.
     """
 
     vocab_size = VOCAB_SIZE
-    eos_token = "<end>"  # noqa: S105 - a token of a vocabulary
+    eos_token = SPELT[END_TOKEN]
     eos_token_id = END_TOKEN
     eos_token_ids = frozenset({END_TOKEN, END_OF_DOCUMENT})
     bos_token = None
@@ -74,9 +78,9 @@ class ByteTokenizer:
         raise AttributeError(say("interface.no_attribute", **names))
 
     def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
-        """Return the bytes of `text`. There are no special tokens to add."""
+        """Return the ids of `text`. There are no special tokens to add."""
         del add_special_tokens
-        return list(text.encode())
+        return ids_of(text)
 
     def decode(
         self,
@@ -90,6 +94,14 @@ class ByteTokenizer:
         )
 
 
+def ids_of(text: str) -> list[int]:
+    """Return the bytes of a text, and one id for each end token in it."""
+    ids = {name: one for one, name in SPELT.items()}
+    parts = re.split(f"({'|'.join(ids)})", text)
+    tokens = [[ids[part]] if part in ids else part.encode() for part in parts]
+    return [one for token in tokens for one in token]
+
+
 def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
     """Return the text of some bytes, with a name for each id that is not a byte.
 
@@ -97,9 +109,8 @@ def spelt_out(ids: Sequence[int], errors: str = "replace") -> str:
         ids: Token ids.
         errors: How incomplete characters are decoded, as in `bytes.decode`.
     """
-    names = {END_TOKEN: ByteTokenizer.eos_token, END_OF_DOCUMENT: "<end of document>"}
     parts = [
-        bytes([one]) if one < END_TOKEN else names.get(one, f"<{one}>").encode()
+        bytes([one]) if one < END_TOKEN else SPELT.get(one, f"<{one}>").encode()
         for one in ids
     ]
     return b"".join(parts).decode(errors=errors)
@@ -138,7 +149,7 @@ class ScriptedModel:
         second: str = "",
         end: int = END_TOKEN,
     ) -> None:
-        self.prompt = list(prompt.encode())
+        self.prompt = ids_of(prompt)
         self.scripts = [[*as_bytes(text), end] for text in (likeliest, second)]
         self.num_calls = 0
 
@@ -193,7 +204,7 @@ class ScriptedCachedModel:
     num_hidden_layers = 3
 
     def __init__(self, prompt: str, answer: str | bytes, end: int = END_TOKEN) -> None:
-        self.prompt = list(prompt.encode())
+        self.prompt = ids_of(prompt)
         self.script = [*as_bytes(answer), end]
         self.num_calls = 0
         self.num_positions = 0
