@@ -3,7 +3,6 @@
 The chapter: book/en/week-2-day-1-kv-cache.md
 """
 
-
 import mlx.core as mx
 import pytest
 from mlx import nn
