@@ -238,3 +238,10 @@ class whole_model_in_half_precision(_Model):
 
     def scored(self, normed: Array) -> Array:
         return super().scored(normed).astype(self.dtype)
+
+
+@specimen(4, symbol=MODEL)
+class head_always_tied(_Model):
+    def __init__(self, *args: Any) -> None:  # noqa: ANN401
+        super().__init__(*args)
+        self.head = self.table
