@@ -1,13 +1,14 @@
 """The data of a chapter: the script that its numbers and figures come from.
 
 `book/chapter_data/reference.py` belongs to the chapter of that name. It offers up to
-four functions, which run the course's own code or read what labs left in
+five functions, which run the course's own code or read what labs left in
 `book/results`:
 
     numbers()   -> what stands in the text as <<name>> or <<name.0.key:.3f>>
     drawings()  -> the figures that {drawing} shows, by name
     tables()    -> the rows that {tabulated} shows, by name
     data()      -> what the interactive figures start from, by name
+    examples()  -> what the examples of known mistakes may call, by name
 
 A number that is not there fails the build, so none can be out of date.
 
@@ -32,16 +33,26 @@ from tiny_llm_course.places import BOOK, REFERENCE, RESULTS
 
 _NUMBER = re.compile(r"<<([a-z]\w*(?:\.\w+)*)(?::([^<>\n]+))?>>")
 
+_OF_A_DAY = re.compile(r"week_\d+_day_\d+_")
+
 _NO_NUMBER = re.compile(r"<<[^\s<>]+>>")
 
 _log = logging.getLogger(__name__)
 
 
 def path_of(chapter: str) -> Path:
-    """Return where the data of a chapter are, or would be: a file or a folder."""
-    path = BOOK / "chapter_data" / chapter.replace("-", "_")
-    # Git leaves a folder with only `__pycache__` where a package was removed.
-    return path if (path / "__init__.py").exists() else path.with_suffix(".py")
+    """Return where the data of a chapter are, or would be: a file or a folder.
+
+    The further pages of a day share those of its chapter.
+    """
+    folder, own = BOOK / "chapter_data", chapter.replace("-", "_")
+    day = _OF_A_DAY.match(own)
+    of_day = sorted(folder.glob(f"{day[0]}*/__init__.py")) if day else []
+    if not of_day or (folder / own / "__init__.py").exists():
+        path = folder / own
+        # Git leaves a folder with only `__pycache__` where a package was removed.
+        return path if (path / "__init__.py").exists() else path.with_suffix(".py")
+    return of_day[0].parent
 
 
 def sources_of(path: Path) -> list[Path]:
@@ -61,7 +72,7 @@ def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
 
     Args:
         chapter: File name of the chapter without ".md".
-        kind: "numbers", "drawings", "tables" or "data".
+        kind: "numbers", "drawings", "tables", "data" or "examples".
     """
     path = path_of(chapter)
     sources = sources_of(path)

@@ -8,7 +8,7 @@ import mlx.core as mx
 from tiny_llm_course.grading.judgement.inputs import normal
 
 Heads = tuple[mx.array, mx.array, mx.array]
-"""Queries N.. x H_q x L x D, and keys and values N.. x H x S x D."""
+"""Queries N.. x H x L x D, and keys and values N.. x H_kv x S x D."""
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,15 @@ class Sizes:
     """The sizes of an input of attention, by their letters in shapes."""
 
     B: int = 1
-    H_q: int = 4
-    H: int = 2
+    H: int = 4
+    H_kv: int = 2
     L: int = 1
     S: int = 7
     D: int = 8
 
     def __str__(self) -> str:
         """Return the sizes as part of a test's name."""
-        return f"{self.B}x{self.H_q}/{self.H}x{self.L}/{self.S}x{self.D}"
+        return f"{self.B}x{self.H}/{self.H_kv}x{self.L}/{self.S}x{self.D}"
 
 
 RAMPS = {
@@ -40,9 +40,9 @@ RAMPS = {
 
 def draw_heads(sizes: Sizes, dtype: mx.Dtype = mx.float32) -> Heads:
     """Draw queries, keys and values."""
-    query = normal(sizes.B, sizes.H_q, sizes.L, sizes.D, dtype=dtype, name="query")
+    query = normal(sizes.B, sizes.H, sizes.L, sizes.D, dtype=dtype, name="query")
     key, value = (
-        normal(sizes.B, sizes.H, sizes.S, sizes.D, dtype=dtype, name=name)
+        normal(sizes.B, sizes.H_kv, sizes.S, sizes.D, dtype=dtype, name=name)
         for name in ("key", "value")
     )
     return query, key, value
