@@ -1,5 +1,6 @@
 """A whole run of `pdm run bench`: each engine, per token and per byte, and targets."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,7 +46,10 @@ def numbers() -> dict[str, Any]:
     return {
         **found,
         "over": {name: _ratios(found["ours"], found[name]) for name in PEERS},
-        "rung": {rung.replace(" ", "_"): _of_rung(rung) for rung in RUNGS},
+        "rung": {
+            rung.replace(" ", "_"): _of_rung(rung, before)
+            for before, rung in itertools.pairwise(("week 1", *RUNGS))
+        },
         "read": machine.read_bytes_per_s / 1e9,
         "best_read": machine.best_read_bytes_per_s / 1e9,
         "products": machine.flops_per_s / 1e9,
@@ -73,12 +77,13 @@ def _ratios(own: Mapping[str, float], peer: Mapping[str, float]) -> dict[str, fl
     return {kind: own[kind] / peer[kind] for kind in own}
 
 
-def _of_rung(rung: str) -> dict[str, float]:
-    """Return the speed of one variant, early and late in a text, and of its roof."""
+def _of_rung(rung: str, before: str) -> dict[str, float]:
+    """Return how fast one variant is, early and late in a text, and its roof."""
     early, late = _row_of_rung(rung, 32), _row_of_rung(rung, 1024)
     dense = _row_of_rung("week 1", 32)["roofline_tokens_per_s"]
     return {
         "speed": early["tokens_per_s"],
+        "times": early["tokens_per_s"] / _row_of_rung(before, 32)["tokens_per_s"],
         "late_s": 1 / late["tokens_per_s"],
         "roof_times": early["roofline_tokens_per_s"] / dense,
     }
@@ -93,7 +98,7 @@ def _row_of_rung(rung: str, context: int) -> Mapping[str, Any]:
 def drawings() -> dict[str, Figure]:
     """Draw the speed of each rung below what memory allows it."""
     with style():
-        figure = Figure(figsize=(5, 2.6), layout="constrained")
+        figure = Figure(figsize=(4, 2.6), layout="constrained")
         axes = figure.subplots()
         rows = [_row_of_rung(rung, 32) for rung in RUNGS]
         places = range(len(rows))
@@ -102,17 +107,18 @@ def drawings() -> dict[str, Figure]:
             axes.barh(place, speed, height=0.6, color=SERIES[0])
             axes.plot([roof] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.5)
             axes.annotate(
-                f"{speed:.0f}" if speed >= 10 else f"{speed:.1f}",
-                (speed, place),
-                (4, 0),
-                textcoords="offset points",
+                f"{speed:.0f} of {roof:.0f}"
+                if speed > 9
+                else f"{speed:.1f} of {roof:.0f}",
+                (2000, place),
                 va="center",
-                size=8,
+                ha="right",
+                size=9,
             )
         axes.set_yticks(places, list(RUNGS.values()))
         axes.invert_yaxis()
         axes.grid(visible=False)
-        axes.set(xscale="log", xlim=(0.3, 300), xlabel="tokens per second")
+        axes.set(xscale="log", xlim=(0.3, 2500), xlabel="tokens per second")
         return {"rungs": figure}
 
 

@@ -11,7 +11,12 @@ from typing import Any
 from tiny_llm_course.places import RESULTS
 from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import QWEN2_0_5B
-from tiny_llm_lab.experiments import kernel_times, matvec_ladder
+from tiny_llm_lab.experiments import (
+    inner_loops,
+    kernel_times,
+    matvec_ladder,
+    worked_examples,
+)
 from tiny_llm_lab.records import Row
 
 BENCH = RESULTS / "bench.json"
@@ -68,3 +73,26 @@ def kernel_us(work: str) -> dict[str, float]:
 def operation_us() -> float:
     """Return what one operation of MLX takes on the CPU, however small it is."""
     return kernel_us(kernel_times.ADDITION)["mx.add"]
+
+
+def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], float]:
+    """Return what a worked example took, by what was timed and where its numbers were.
+
+    Args:
+        program: Its file in `src/worked_examples`, without the ending.
+        built_for: "plain", or "native" for the processor of the book alone.
+    """
+    return {
+        (str(row["what"]), str(row["numbers_in"])): float(row["time_ns"])
+        for row in worked_examples.LAB.kept(RESULTS).read()
+        if (row["program"], row["built_for"]) == (program, built_for)
+    }
+
+
+def instructions_of(function: str) -> list[str]:
+    """Return the inner loop of a function of `byte_matrix.h`, as it was compiled."""
+    return [
+        str(row["instruction"])
+        for row in inner_loops.LAB.kept(RESULTS).read()
+        if row["function"] == function
+    ]

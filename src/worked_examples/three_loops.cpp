@@ -30,17 +30,19 @@ constexpr Loop kLoops[] = {
 };
 
 /// Time all loops on some numbers.
-void time_loops(const char* where, const std::vector<float>& x, int num_runs) {
+void time_loops(
+    const char* where, const std::vector<float>& x, int num_runs, int repeats) {
   for (const auto& [name, sum] : kLoops) {
     const auto n = static_cast<std::ptrdiff_t>(x.size());
-    print(name, where, best_ns(num_runs, [&] { result = sum(x.data(), n); }));
+    const auto run = [&] { result = sum(x.data(), n); };
+    print(name, where, best_ns(Time::of_this_thread, num_runs, repeats, run));
   }
 }
 
 /// Time the second loop with one half of the numbers in another thread.
 void time_two_threads(const char* where, const std::vector<float>& x, int num_runs) {
   const auto half = static_cast<std::ptrdiff_t>(x.size() / 2);
-  print("sums in lanes, 2 threads", where, best_ns(num_runs, [&] {
+  print("sums in lanes, 2 threads", where, best_ns(Time::passing, num_runs, 1, [&] {
           float second = 0;
           std::thread other(
               [&] { second = sums_in_lanes(x.data() + half, half); });
@@ -52,7 +54,8 @@ void time_two_threads(const char* where, const std::vector<float>& x, int num_ru
 
 /// Time how long it takes until a new thread runs.
 void time_start() {
-  print("start a thread", "", best_ns(200, [] { std::thread([] {}).join(); }));
+  const auto start = [] { std::thread([] {}).join(); };
+  print("start a thread", "", best_ns(Time::passing, 200, 1, start));
 }
 
 /// Time how long it takes until a thread that sleeps has been woken and has answered.
@@ -69,7 +72,7 @@ void time_wake() {
       changed.notify_all();
     }
   });
-  print("wake a sleeping thread", "", best_ns(kRuns, [&] {
+  print("wake a sleeping thread", "", best_ns(Time::passing, kRuns, 1, [&] {
           std::unique_lock lock(mutex);
           ++asked;
           changed.notify_all();
@@ -88,7 +91,7 @@ void time_hand_over() {
       answered.store(round);
     }
   });
-  print("call one that is awake", "", best_ns(kRuns, [&] {
+  print("call one that is awake", "", best_ns(Time::passing, kRuns, 1, [&] {
           const int round = asked.fetch_add(1) + 1;
           while (answered.load() < round) {
           }
@@ -104,10 +107,10 @@ int main(int count, char** arguments) {
   const std::vector<float> few(4096, 1.0f);
   const std::vector<float> many((is_brief ? 1u : 64u) << 20, 1.0f);
   print_header();
-  print("one cycle", "", cycle_ns());
-  time_loops("cache", few, is_brief ? 10 : 20000);
-  time_loops("memory", many, is_brief ? 1 : 25);
-  time_two_threads("memory", many, is_brief ? 1 : 25);
+  print("a thousand cycles", "", 1000 * cycle_ns());
+  time_loops("cache", few, is_brief ? 2 : 500, 100);
+  time_loops("memory", many, is_brief ? 1 : 25, 1);
+  time_two_threads("memory", many, is_brief ? 1 : 60);
   time_start();
   time_wake();
   time_hand_over();
