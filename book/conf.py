@@ -37,6 +37,7 @@ html_favicon = str(_BOOK / "static" / "icon.svg")
 html_static_path = [str(_BOOK / "static")]
 templates_path = [str(_BOOK / "templates")]
 html_css_files = ["book.css"]
+html_js_files = [("opening.js", {"loading_method": "defer"})]
 html_show_sphinx = False
 html_copy_source = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -58,7 +58,9 @@ PLANTED = {
     "```{tabulated} no-such\n:columns: a | b\n```": "no-such: expected a table",
     "```{listing} src/worked_examples/timing.h#no_such\n```": "functions of a file",
     "```{interactive} no-such\n:alt: Nothing.\n```": "expected a file no-such.js",
-    ":::{mistakes} eaten-by-the-dog\nIt happens.\n:::": "no known mistake eaten-by",
+    ":::{mistakes} eaten-by-the-dog\n**Dogs.** Yes.\n:::": "no known mistake eaten-by",
+    ":::{mistakes}\nIt happens.\n:::": "expected **A title.** first",
+    ":::{mistake} ones-and-zeros A mask\n:try: 1\nIt is.\n:::": "got 1 both times",
 }
 """Mistakes in a chapter, and the warning about each."""
 

@@ -9,6 +9,7 @@ from tiny_llm_course.book.embedded import head_dim, sizes
 
 from .by_hand import worked_heads, worked_mask
 from .counts import BYTES, QWEN2, cache, copies, models, num_parameters, ours
+from .examples import examples as examples
 from .pictures import draw_layer, draw_masks, draw_three_ways
 from .trained import (
     bias_scores,

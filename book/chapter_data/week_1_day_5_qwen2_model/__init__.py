@@ -21,6 +21,7 @@ from .counting import (
     quantised,
     written,
 )
+from .examples import examples as examples
 from .pictures import draw_model
 from .stream import choice, draw_stream, lens_numbers, share_of_own_rows
 

@@ -12,6 +12,7 @@ from tiny_llm_course.book.embedded import checkpoint
 from .answers import chosen_logs, fork, greedy_and_better, rows, steps_of, unstopped
 from .by_hand import pieces, three
 from .cost import ANSWER_LENGTHS, cost_of, draw_cost
+from .examples import examples as examples
 from .loop import (
     QUESTION,
     STORY,

@@ -10,6 +10,7 @@ from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 
 from .by_hand import draw_temperatures, worked_filters, worked_order, worked_temperature
 from .chance import judged, many_draws, sum_reaches_1, worked_gumbel
+from .examples import examples as examples
 from .story import (
     NARROW,
     NUM_SHOWN,

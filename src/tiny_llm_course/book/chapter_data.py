@@ -1,13 +1,14 @@
 """The data of a chapter: the script that its numbers and figures come from.
 
 `book/chapter_data/reference.py` belongs to the chapter of that name. It offers up to
-four functions, which run the course's own code or read what labs left in
+five functions, which run the course's own code or read what labs left in
 `book/results`:
 
     numbers()   -> what stands in the text as <<name>> or <<name.0.key:.3f>>
     drawings()  -> the figures that {drawing} shows, by name
     tables()    -> the rows that {tabulated} shows, by name
     data()      -> what the interactive figures start from, by name
+    examples()  -> what the examples of known mistakes may call, by name
 
 A number that is not there fails the build, so none can be out of date.
 
@@ -61,7 +62,7 @@ def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
 
     Args:
         chapter: File name of the chapter without ".md".
-        kind: "numbers", "drawings", "tables" or "data".
+        kind: "numbers", "drawings", "tables", "data" or "examples".
     """
     path = path_of(chapter)
     sources = sources_of(path)

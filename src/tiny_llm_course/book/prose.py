@@ -20,7 +20,8 @@ from tiny_llm_course.places import BOOK
 SPELLING = BOOK / "spelling"
 
 _HOLD_PROSE = {
-    *("{mistakes}", "{question}", "{drawing}", "{interactive}", "{glossary}"),
+    *("{mistakes}", "{mistake}", "{question}", "{drawing}"),
+    *("{interactive}", "{glossary}"),
     *("{note}", "{tip}", "{warning}", "{admonition}", "{dropdown}"),
 }
 

@@ -1,7 +1,8 @@
 """Directives for the chapters of the days: tasks, mistakes and questions.
 
     {task} N              the file, the stub and the commands of a task of this day
-    {mistakes} a b c      why known mistakes are tempting; their anchors are here
+    {mistakes}            known mistakes of one kind, folded; see `mistakes.py`
+    {mistake} NAME Title  one of them
     {question} Why ...?   a question with its answer folded away
 
 A day whose chapter lacks a task or a known mistake, or has fewer than three questions,
@@ -18,9 +19,14 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_design.dropdown import DropdownDirective
 
+from tiny_llm_course.book.mistakes import (
+    MistakeDirective,
+    MistakesDirective,
+    anchors,
+    anchors_in,
+)
 from tiny_llm_course.book.sources import listing, source_of
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Day, Task, is_kernel, tasks_of, weeks
 
 NUM_QUESTIONS = 3
@@ -80,23 +86,6 @@ def _described(task: Task) -> str:
     return "\n\n".join(parts)
 
 
-class MistakesDirective(SphinxDirective):
-    """Explain why some known mistakes are tempting. Reports link here."""
-
-    required_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Make the paragraph, with an anchor for every mistake."""
-        names = self.arguments[0].split()
-        return [
-            nodes.container(
-                "", *self.parse_content_to_nodes(), classes=["mistakes"], ids=names
-            )
-        ]
-
-
 class QuestionDirective(DropdownDirective):
     """Ask something; the answer opens with a click."""
 
@@ -119,19 +108,14 @@ def _check_chapters(app: Sphinx, env: BuildEnvironment) -> None:
 def complaints(day: Day, chapter: nodes.document) -> Iterable[str]:
     """Yield what the chapter of a day lacks, or has but should not."""
     tasks = {f"task-{task.address.task}" for task in day.tasks}
-    known = {
-        one.anchor.partition("#")[2]
-        for task in day.tasks
-        for one in misconceptions(task.address)
-    }
-    anchors = _ids(chapter, "mistakes")
+    known, explained = set(anchors(day.tasks)), anchors_in(chapter)
     for missing in sorted(tasks - set(_ids(chapter, "task"))):
         yield f"expected a {{task}} for {missing}"
-    for missing in sorted(known - set(anchors)):
+    for missing in sorted(known - set(explained)):
         yield f"no {{mistakes}} explain {missing}"
-    for unknown in sorted(set(anchors) - known):
+    for unknown in sorted(set(explained) - known):
         yield f"there is no known mistake {unknown} in the tasks of this day"
-    for twice in sorted({one for one in anchors if anchors.count(one) > 1}):
+    for twice in sorted({one for one in explained if explained.count(one) > 1}):
         yield f"the mistake {twice} is explained twice"
     num_questions = len(_blocks(chapter, "container_classes", "question"))
     if num_questions < NUM_QUESTIONS:
@@ -153,6 +137,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directives and the check."""
     app.add_directive("task", TaskDirective)
     app.add_directive("mistakes", MistakesDirective)
+    app.add_directive("mistake", MistakeDirective)
     app.add_directive("question", QuestionDirective)
     app.connect("env-check-consistency", _check_chapters)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
