@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
+from . import neighbour
 from .activations import figure_data
 from .by_hand import group_of_eight
 from .counting import qwen2_matrix, registers
@@ -23,6 +24,7 @@ def numbers() -> dict[str, Any]:
         "register": registers(),
         "cost": costs(),
         "ladder": measured(),
+        "near": neighbour.numbers(),
     }
 
 
@@ -33,12 +35,17 @@ def drawings() -> dict[str, Figure]:
             "lanes": draw_lanes(),
             "planes": draw_planes(),
             "ladder": draw_ladder(),
+            "floats": neighbour.draw_floats(),
+            "bytes": neighbour.draw_bytes(),
         }
 
 
 def tables() -> Mapping[str, Any]:
     """Return what the lab has measured."""
-    return {"ladder": ladder_table()}
+    return {
+        "ladder": ladder_table(),
+        "pieces": neighbour.pieces(),
+    }
 
 
 def data() -> Mapping[str, Any]:

@@ -35,6 +35,7 @@ def measured() -> dict[str, Any]:
         )
     }
     library = times[matvec_ladder.LIBRARY]
+    cycle_ns = runs.example_ns("byte_matrix")["a thousand cycles", ""] / 1000
     return {
         **{variant: times[variant] for variant in matvec_ladder.VARIANTS},
         "naive_ns": times["naive"] * 1e3 / (4864 * 896),
@@ -42,6 +43,10 @@ def measured() -> dict[str, Any]:
         "simd_times": times["blocked"] / times["simd"],
         "int8_times": times["simd"] / times["int8"],
         "threaded_times": times["int8"] / times["threaded"],
+        "cycles": {
+            variant: times[variant] * 1e3 / (4864 * 896) / cycle_ns
+            for variant in matvec_ladder.VARIANTS
+        },
         "library_ms": library / 1e3,
         "over_library": library / times["threaded"],
         "naive_ms": times["naive"] / 1e3,
