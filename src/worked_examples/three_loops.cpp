@@ -110,7 +110,7 @@ int main(int count, char** arguments) {
   print("a thousand cycles", "", 1000 * cycle_ns());
   time_loops("cache", few, is_brief ? 2 : 500, 100);
   time_loops("memory", many, is_brief ? 1 : 25, 1);
-  time_two_threads("memory", many, is_brief ? 1 : 60);
+  time_two_threads("memory", many, is_brief ? 1 : 300);
   time_start();
   time_wake();
   time_hand_over();
