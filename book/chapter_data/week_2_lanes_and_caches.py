@@ -36,8 +36,7 @@ def numbers() -> dict[str, Any]:
         "kb": 4 * NUMBERS["cache"] / 1024,
         "mb": 4 * NUMBERS["memory"] / 2**20,
         "cache": in_cache | {"wide": wide},
-        "memory": in_memory
-        | {"threads": plain["sums in lanes, 2 threads", "memory"] / 1e6},
+        "memory": in_memory,
         "cycles": {
             name: time / NUMBERS["cache"] / cycle
             for name, time in (in_cache | {"wide": wide}).items()

@@ -136,18 +136,16 @@ void check(const Rung& rung, Problem& one) {
 void time_all(
     const char* where, Problem& one, const std::vector<Rung>& all, int num_rounds,
     int repeats) {
-  std::vector<double> best(all.size(), 1e18);
+  std::vector<std::vector<double>> times(all.size());
   const Rows rows{0, one.w.num_rows};
   for (int round = 0; round < num_rounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto run = [&] { all[i].compute(one, rows); };
-      // Threads are disturbed more often: only some runs have all cores to themselves.
-      const int num_runs = all[i].time == Time::passing ? 10 : 1;
-      best[i] = std::min(best[i], best_ns(all[i].time, num_runs, repeats, run));
+      times[i].push_back(run_ns(all[i].time, repeats, run));
     }
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
-    print(all[i].name.c_str(), where, best[i]);
+    print(all[i].name.c_str(), where, quartile(times[i]));
   }
 }
 

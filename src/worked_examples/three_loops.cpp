@@ -35,14 +35,14 @@ void time_loops(
   for (const auto& [name, sum] : kLoops) {
     const auto n = static_cast<std::ptrdiff_t>(x.size());
     const auto run = [&] { result = sum(x.data(), n); };
-    print(name, where, best_ns(Time::of_this_thread, num_runs, repeats, run));
+    print(name, where, quartile_ns(Time::of_this_thread, num_runs, repeats, run));
   }
 }
 
 /// Time the second loop with one half of the numbers in another thread.
 void time_two_threads(const char* where, const std::vector<float>& x, int num_runs) {
   const auto half = static_cast<std::ptrdiff_t>(x.size() / 2);
-  print("sums in lanes, 2 threads", where, best_ns(Time::passing, num_runs, 1, [&] {
+  print("sums in lanes, 2 threads", where, quartile_ns(Time::passing, num_runs, 1, [&] {
           float second = 0;
           std::thread other(
               [&] { second = sums_in_lanes(x.data() + half, half); });
@@ -55,7 +55,7 @@ void time_two_threads(const char* where, const std::vector<float>& x, int num_ru
 /// Time how long it takes until a new thread runs.
 void time_start() {
   const auto start = [] { std::thread([] {}).join(); };
-  print("start a thread", "", best_ns(Time::passing, 200, 1, start));
+  print("start a thread", "", quartile_ns(Time::passing, 200, 1, start));
 }
 
 /// Time how long it takes until a thread that sleeps has been woken and has answered.
@@ -72,7 +72,7 @@ void time_wake() {
       changed.notify_all();
     }
   });
-  print("wake a sleeping thread", "", best_ns(Time::passing, kRuns, 1, [&] {
+  print("wake a sleeping thread", "", quartile_ns(Time::passing, kRuns, 1, [&] {
           std::unique_lock lock(mutex);
           ++asked;
           changed.notify_all();
@@ -91,7 +91,7 @@ void time_hand_over() {
       answered.store(round);
     }
   });
-  print("call one that is awake", "", best_ns(Time::passing, kRuns, 1, [&] {
+  print("call one that is awake", "", quartile_ns(Time::passing, kRuns, 1, [&] {
           const int round = asked.fetch_add(1) + 1;
           while (answered.load() < round) {
           }
@@ -110,7 +110,7 @@ int main(int count, char** arguments) {
   print("a thousand cycles", "", 1000 * cycle_ns());
   time_loops("cache", few, is_brief ? 2 : 500, 100);
   time_loops("memory", many, is_brief ? 1 : 25, 1);
-  time_two_threads("memory", many, is_brief ? 1 : 300);
+  time_two_threads("memory", many, is_brief ? 1 : 60);
   time_start();
   time_wake();
   time_hand_over();

@@ -42,10 +42,7 @@ def drawings() -> dict[str, Figure]:
 
 def tables() -> Mapping[str, Any]:
     """Return what the lab has measured."""
-    return {
-        "ladder": ladder_table(),
-        "pieces": neighbour.pieces(),
-    }
+    return {"ladder": ladder_table()}
 
 
 def data() -> Mapping[str, Any]:

@@ -53,17 +53,19 @@ def cycles(rung: str) -> float:
 def numbers() -> dict[str, Any]:
     """Return what the text quotes, by rung."""
     times = _times()
-    reading = times["reading", "memory"]
     return {
         **{_name(rung): _rung(rung) for rung in LOOPS},
         "cycle_ns": times["a thousand cycles", ""] / 1000,
         "small_kb": SMALL_ROWS * COLUMNS / 1e3,
         "large_mb": LARGE_ROWS * COLUMNS / 1e6,
-        "all_over_one": reading / times["reading, all cores", "memory"],
         "vnni_over_plain": cycles("plain") / cycles("VNNI"),
         "lanes_over_four_rows": cycles("four rows") / cycles("lanes"),
         "vnni_over_lanes": cycles("lanes") / cycles("VNNI"),
         "row_ns": times["VNNI", "cache"] / SMALL_ROWS,
+        "waits": times["VNNI", "memory"]
+        / LARGE_ROWS
+        / times["VNNI", "cache"]
+        * SMALL_ROWS,
         "example": by_hand(),
     }
 
@@ -94,19 +96,6 @@ def _predicted(rung: str) -> float:
     if rung in LATENCIES:
         return LATENCIES[rung] / weights
     return len(measured.instructions_of(function)) / weights / PER_CYCLE
-
-
-def pieces() -> list[list[str]]:
-    """Return what two threads take with pieces of several lengths, from memory."""
-    reading = _times()["reading, all cores", "memory"]
-    found = []
-    for kb in (4, 16, 64, 256, 1024):
-        time = _times()[f"pieces of {kb} KB", "memory"]
-        count = -(-LARGE_ROWS // max(1, kb * 1024 // COLUMNS))
-        found.append(
-            [f"{kb} KB", f"{count:,}", f"{time / 1e6:.2f}", f"{reading / time:.0%}"]
-        )
-    return found
 
 
 def by_hand() -> dict[str, Any]:

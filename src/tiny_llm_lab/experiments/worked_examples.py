@@ -1,7 +1,7 @@
 """The worked examples of Week 2: programs in C++ that time themselves.
 
 They are in `src/worked_examples`. Each prints what it has timed, where the numbers
-were, and the nanoseconds of its best run.
+were, and the nanoseconds.
 """
 
 import platform
@@ -90,5 +90,5 @@ LAB = Lab(
     measure,
     summary,
     draw,
-    notes=("Each is the best of many runs.",),
+    notes=("Times are lower quartiles of many runs.",),
 )
