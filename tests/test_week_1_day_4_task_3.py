@@ -1,6 +1,6 @@
 """Week 1, day 4, task 3: LayerNorm, BatchNorm, GroupNorm and PartialRMSNorm.
 
-The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
+The chapter: book/en/week-1-day-4-norm-family.md
 """
 
 from typing import Any

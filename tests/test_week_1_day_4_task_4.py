@@ -1,6 +1,6 @@
 """Week 1, day 4, task 4: activations and feed-forward layers.
 
-The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
+The chapter: book/en/week-1-day-4-feed-forward-family.md
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Week 1, day 4, task 5: pre-norm and post-norm.
 
-The chapter: book/en/week-1-day-4-rmsnorm-and-mlp.md
+The chapter: book/en/week-1-day-4-norm-placement.md
 """
 
 import mlx.core as mx

@@ -33,15 +33,15 @@ class Sizes:
     """The sizes of an input of attention, by their letters in shapes."""
 
     B: int = 1
-    H_q: int = 4
-    H: int = 2
+    H: int = 4
+    H_kv: int = 2
     L: int = 1
     S: int = 7
     D: int = 8
 
     def __str__(self) -> str:
         """Return the sizes as part of a test's name."""
-        return f"{self.B}x{self.H_q}/{self.H}x{self.L}/{self.S}x{self.D}"
+        return f"{self.B}x{self.H}/{self.H_kv}x{self.L}/{self.S}x{self.D}"
 
 
 RAMPS = {
@@ -64,26 +64,26 @@ each_layout = pytest.mark.parametrize(
 each_ramp = pytest.mark.parametrize("ramp", RAMPS)
 
 FEW = [
-    Sizes(H_q=1, H=1, S=1, D=4),
-    Sizes(B=2, H_q=6, H=2, L=3, D=5),
-    Sizes(B=2, H_q=3, H=3, L=5, S=9),
-    Sizes(H_q=8, H=1, S=40, D=64),
+    Sizes(H=1, H_kv=1, S=1, D=4),
+    Sizes(B=2, H=6, H_kv=2, L=3, D=5),
+    Sizes(B=2, H=3, H_kv=3, L=5, S=9),
+    Sizes(H=8, H_kv=1, S=40, D=64),
 ]
 MANY = [
     *FEW,
-    Sizes(H_q=14, S=130, D=64),
-    Sizes(H_q=2, L=70, S=70, D=16),
+    Sizes(H=14, S=130, D=64),
+    Sizes(H=2, L=70, S=70, D=16),
     Sizes(L=33, S=200, D=80),
-    Sizes(B=2, H_q=6, L=5, S=64, D=3),
-    Sizes(H_q=3, H=1, L=65, S=129, D=7),
-    Sizes(H_q=6, L=13, S=70),
+    Sizes(B=2, H=6, L=5, S=64, D=3),
+    Sizes(H=3, H_kv=1, L=65, S=129, D=7),
+    Sizes(H=6, L=13, S=70),
 ]
 LONG = [
     *FEW,
-    Sizes(H_q=14, S=600, D=64),
+    Sizes(H=14, S=600, D=64),
     Sizes(B=2, S=257),
-    Sizes(H_q=6, L=2, S=1100, D=5),
-    Sizes(H_q=6, L=13, S=70),
+    Sizes(H=6, L=2, S=1100, D=5),
+    Sizes(H=6, L=13, S=70),
 ]
 
 
@@ -150,7 +150,7 @@ def test_task_2_holds_where_the_largest_score_changes(grade: Grader, ramp: str) 
 def test_task_2_last_query_sees_all_keys(
     grade: Grader, num_queries: int, num_keys: int
 ) -> None:
-    heads = _heads(Sizes(H_q=6, L=num_queries, S=num_keys))
+    heads = _heads(Sizes(H=6, L=num_queries, S=num_keys))
 
     _assert_attends(grade, TILED, heads, mask="causal")
 
@@ -178,7 +178,7 @@ def test_task_2_forbids_other_keys_to_each_query(grade: Grader) -> None:
     _assert_attends(
         grade,
         TILED,
-        _heads(Sizes(H_q=6, L=13, S=200)),
+        _heads(Sizes(H=6, L=13, S=200)),
         mask=_forbidden_to_each(13, 200),
     )
 
@@ -212,7 +212,7 @@ def test_task_3_holds_where_the_largest_score_changes(grade: Grader, ramp: str) 
 def test_task_3_last_query_sees_all_keys(
     grade: Grader, num_queries: int, num_keys: int
 ) -> None:
-    heads = _heads(Sizes(H_q=6, L=num_queries, S=num_keys))
+    heads = _heads(Sizes(H=6, L=num_queries, S=num_keys))
 
     _assert_attends(grade, SPLIT, heads, mask="causal")
 
@@ -237,7 +237,7 @@ def test_task_3_forbids_other_keys_to_each_query(grade: Grader) -> None:
     _assert_attends(
         grade,
         SPLIT,
-        _heads(Sizes(H_q=6, L=13, S=700)),
+        _heads(Sizes(H=6, L=13, S=700)),
         mask=_forbidden_to_each(13, 700),
     )
 
@@ -308,7 +308,7 @@ def test_task_4_adds_a_mask_with_the_axes_it_has(
 @with_own_kernels
 def test_task_4_never_holds_all_scores(grade: Grader) -> None:
     """They would take 64 MB. Queries, keys, values and result take 1 MB."""
-    heads = _heads(Sizes(H_q=4, H=1, L=2000, S=2000))
+    heads = _heads(Sizes(H=4, H_kv=1, L=2000, S=2000))
 
     call = PeakOf(FLASH, heads, {"mask": "causal"})
 
@@ -378,9 +378,9 @@ def _among_other_heads(heads: Heads) -> Heads:
 
 def _heads(sizes: Sizes, dtype: mx.Dtype = mx.float32) -> Heads:
     """Draw queries, keys and values."""
-    query = normal(sizes.B, sizes.H_q, sizes.L, sizes.D, dtype=dtype, name="query")
+    query = normal(sizes.B, sizes.H, sizes.L, sizes.D, dtype=dtype, name="query")
     key, value = (
-        normal(sizes.B, sizes.H, sizes.S, sizes.D, dtype=dtype, name=name)
+        normal(sizes.B, sizes.H_kv, sizes.S, sizes.D, dtype=dtype, name=name)
         for name in ("key", "value")
     )
     return query, key, value

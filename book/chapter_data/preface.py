@@ -7,6 +7,7 @@ from tiny_llm_course.book.diagrams import arrow, blank, box, path, words
 from tiny_llm_course.book.drawing import MUTED, SERIES, style
 from tiny_llm_course.book.facts import counts
 from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS
+from tiny_llm_course.syllabus import tasks_of
 
 
 def numbers() -> dict[str, int]:
@@ -14,16 +15,21 @@ def numbers() -> dict[str, int]:
     return {**counts(), "allowed": int(ALLOWED_ULPS)}
 
 
+def _day(symbol: str) -> str:
+    """Return the day on which a public name is written, in the syllabus."""
+    return f"Day {tasks_of(symbol)[0].address.day}"
+
+
 PARTS = (
     ("tokenizer: text to token ids", "given"),
-    ("embedding: token ids to vectors", "Day 5"),
-    ("RMSNorm", "Day 4"),
+    ("embedding: token ids to vectors", _day("embedding.Embedding")),
+    ("RMSNorm", _day("layer_norm.RMSNorm")),
     ("attention, with positions and mask", "Days 1 to 3"),
-    ("RMSNorm", "Day 4"),
-    ("SwiGLU MLP", "Day 4"),
-    ("RMSNorm", "Day 4"),
-    ("head: a score for each possible next token", "Day 5"),
-    ("sampler: choose one of them", "Day 7"),
+    ("RMSNorm", _day("layer_norm.RMSNorm")),
+    ("SwiGLU MLP", _day("qwen2_week1.Qwen2MLP")),
+    ("RMSNorm", _day("layer_norm.RMSNorm")),
+    ("head: a score for each possible next token", _day("embedding.Embedding")),
+    ("sampler: choose one of them", _day("sampler.make_sampler")),
 )
 """What a text passes through, from top to bottom, and when it is written."""
 

@@ -307,12 +307,24 @@ const Figure = (() => {
     return found;
   }
 
+  /** How many controls are in sight: the first ones, the others are one click away. */
+  const IN_SIGHT = 3;
+
+  function foldControls(controls, label) {
+    const others = [...controls.children].slice(IN_SIGHT);
+    if (others.length === 0) return;
+    const more = html(null, "details", { class: "more" }, html(null, "summary", {}, label));
+    html(more, "div", { class: "controls" }, ...others);
+    controls.after(more);
+  }
+
   /** Draw the figure `name` wherever the page has a place for it. */
   function define(name, build) {
     for (const root of document.querySelectorAll(`[data-figure="${name}"]`)) {
-      const { text, data } = JSON.parse(root.querySelector("script").textContent);
+      const { text, data, more } = JSON.parse(root.querySelector("script").textContent);
       const ui = new Toolkit(root);
       ui.draw = build({ text, data, ui });
+      foldControls(ui.controls, more);
       ui.draw();
       root.dataset.ready = "true";
     }

@@ -16,9 +16,9 @@ from .compiled import advise_huge_pages as advise_huge_pages
 from .compiled import are_on as are_on
 from .masks import Mask
 
-Queries = Float[mx.array, "B H_q L D"]
-Keys = Float[mx.array, "B H S D"]
-"""Of values, too. Each of the H heads serves H_q / H neighbouring query heads."""
+Queries = Float[mx.array, "B H L D"]
+Keys = Float[mx.array, "B H_kv S D"]
+"""Of values, too. Each of the H_kv heads serves H / H_kv neighbouring query heads."""
 
 
 # Day 4: a quantised matrix times a vector.
@@ -186,7 +186,7 @@ def attention_online(
         key: What each of the S tokens offers.
         value: What each of them hands over.
         scale: Factor on the scores.
-        mask: Added to the scores: any shape that broadcasts to `B x H_q x L x S`.
+        mask: Added to the scores: any shape that broadcasts to `B x H x L x S`.
             With "causal", the last query sees all keys, and each one before it sees
             one less.
     """

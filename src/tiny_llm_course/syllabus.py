@@ -315,7 +315,7 @@ def _day(week: int, day: dict[str, Any]) -> Day:
             Task(
                 Address(week, day["number"], task["number"]),
                 task["title"],
-                day["chapter"],
+                task.get("chapter", day["chapter"]),
                 tuple(task.get("symbols", ())),
                 tuple(
                     Address.parse(one if "week" in one else f"week {week}, {one}")

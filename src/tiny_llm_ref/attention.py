@@ -141,15 +141,15 @@ def causal_mask(L: int, S: int, dtype: mx.Dtype) -> Float[mx.array, "L S"]:  # n
 
 
 def scaled_dot_product_attention_grouped(
-    query: Float[mx.array, "*N H_q L D"],
-    key: Float[mx.array, "*N H S D"],
-    value: Float[mx.array, "*N H S D"],
+    query: Float[mx.array, "*N H L D"],
+    key: Float[mx.array, "*N H_kv S D"],
+    value: Float[mx.array, "*N H_kv S D"],
     scale: float | None = None,
     mask: Mask = None,
-) -> Float[mx.array, "*N H_q L D"]:
-    """Attend with H_q query heads that share H key and value heads.
+) -> Float[mx.array, "*N H L D"]:
+    """Attend with H query heads that share H_kv key and value heads.
 
-    Query head h reads key and value head h // (H_q / H): each run of H_q / H
+    Query head h reads key and value head h // (H / H_kv): each run of H / H_kv
     neighbouring query heads shares one. To that one, the queries of all its heads
     are just more queries, so keys and values need not be copied.
 
@@ -158,11 +158,11 @@ def scaled_dot_product_attention_grouped(
         key: What each of the S positions offers, per key head.
         value: What each of the S positions hands over, per key head.
         scale: Factor on the scores, 1 / sqrt(D) by default.
-        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+        mask: Added to the scores: any shape that broadcasts to `N.. x H x L x S`,
             or "causal" for `causal_mask(L, S)`, where L is S at most.
 
     Raises:
-        ValueError: H_q is no multiple of H.
+        ValueError: H is no multiple of H_kv.
 
     Source: Ainslie et al. 2023 (arXiv:2305.13245), section 2.2.
     """
@@ -189,12 +189,12 @@ FEW_QUERIES = 8
 
 
 def flash_attention(
-    query: Float[mx.array, "*N H_q L D"],
-    key: Float[mx.array, "*N H S D"],
-    value: Float[mx.array, "*N H S D"],
+    query: Float[mx.array, "*N H L D"],
+    key: Float[mx.array, "*N H_kv S D"],
+    value: Float[mx.array, "*N H_kv S D"],
     scale: float | None = None,
     mask: Mask = None,
-) -> Float[mx.array, "*N H_q L D"]:
+) -> Float[mx.array, "*N H L D"]:
     """Attend like `scaled_dot_product_attention_grouped`, without the L x S scores.
 
     The scores are made, weighed and used tile by tile, in float32. Where
@@ -207,7 +207,7 @@ def flash_attention(
             longer cache: in float32 it is not copied.
         value: What each of the S positions hands over, per key head.
         scale: Factor on the scores, 1 / sqrt(D) by default.
-        mask: Added to the scores: any shape that broadcasts to `N.. x H_q x L x S`,
+        mask: Added to the scores: any shape that broadcasts to `N.. x H x L x S`,
             or "causal" for `causal_mask(L, S)`.
 
     Raises:

@@ -107,6 +107,9 @@ def test_every_control_is_reached_and_moved_by_keyboard(
 ) -> None:
     page = open_page(name).page
 
+    for more in page.locator(".interactive .more > summary").all():
+        more.focus()
+        more.press("Enter")
     for control in page.locator("[data-control]").all():
         control.focus()
         assert control.evaluate("node => node === document.activeElement")

@@ -66,6 +66,21 @@ def test_a_decimal_typed_in_by_hand_is_found() -> None:
 
 
 @pytest.mark.parametrize(
+    "measured", ["44 GB/s", "50 µs", "120 ms", "3 s", "64 KB", "349 MB", "812 tokens/s"]
+)
+def test_a_whole_number_with_a_unit_is_no_less_measured(measured: str) -> None:
+    assert numbers(f"Here it is {measured} or so.") == [measured.partition(" ")[0]]
+    assert numbers(f"% cited {measured.split()[0]}: a paper\nIt is {measured}.") == []
+
+
+@pytest.mark.parametrize(
+    "counted", ["24 layers", "4 bytes", "Day 4 shows", "0, 1 and 2"]
+)
+def test_what_is_counted_or_defined_may_be_typed(counted: str) -> None:
+    assert numbers(f"It has {counted} here.") == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "It is <<pi:.2f>>.",

@@ -105,14 +105,27 @@ def test_no_two_days_share_a_chapter() -> None:
     assert len(set(chapters)) == len(chapters)
 
 
-@each_day
-def test_the_tests_of_a_day_name_its_chapter_which_is_there(day: Day) -> None:
-    """And the chapter links to them: that is checked when the book is built."""
-    texts = [(TESTS / name).read_text(encoding="utf-8") for name in day.test_files]
-    docstrings = [ast.get_docstring(ast.parse(text)) or "" for text in texts]
+def test_only_an_optional_task_has_a_page_of_its_own() -> None:
+    """Required tasks are what the chapter of their day is about."""
+    of_day = {(day.week, day.number): day.chapter for day in DAYS}
 
-    assert all(f"book/en/{day.chapter}.md" in docstring for docstring in docstrings)
-    assert (CHAPTERS / f"{day.chapter}.md").exists()
+    elsewhere = [
+        task
+        for task in TASKS
+        if task.chapter != of_day[task.address.week, task.address.day]
+    ]
+
+    assert all(task.optional for task in elsewhere)
+
+
+@each_task
+def test_the_tests_of_a_task_name_its_page_which_is_there(task: Task) -> None:
+    """And the page links to them: that is checked when the book is built."""
+    text = (TESTS / task.test_file).read_text(encoding="utf-8")
+    docstring = ast.get_docstring(ast.parse(text)) or ""
+
+    assert f"book/en/{task.chapter}.md" in docstring
+    assert (CHAPTERS / f"{task.chapter}.md").exists()
 
 
 @each_task

@@ -11,8 +11,8 @@ namespace tiny_llm::ops {
 
 /// Attend: y = softmax(query key^T * scale + mask) value.
 ///
-/// query: B x H_q x L x D, key and value: B x H x S x D, in float32, float16 or
-/// bfloat16. The mask is added to the scores, and broadcasts to B x H_q x L x S. The
+/// query: B x H x L x D, key and value: B x H_kv x S x D, in float32, float16 or
+/// bfloat16. The mask is added to the scores, and broadcasts to B x H x L x S. The
 /// result has the shape and dtype of the query. Keys and values in float32 are read
 /// where they lie, unless the numbers of a vector lie apart.
 /// Throws std::invalid_argument where shapes or dtypes do not fit.

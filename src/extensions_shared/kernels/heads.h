@@ -33,16 +33,16 @@ struct Mask {
 
 /// One call of attention. All sizes are 1 or more.
 struct Attention {
-  Heads query;       ///< B x H_q x L x D
-  Heads key;         ///< B x H x S x D
-  Heads value;       ///< B x H x S x D
-  Mask mask;         ///< B x H_q x L x S
+  Heads query;       ///< B x H x L x D
+  Heads key;         ///< B x H_kv x S x D
+  Heads value;       ///< B x H_kv x S x D
+  Mask mask;         ///< B x H x L x S
   bool is_causal;    ///< query i looks at keys up to and with i + S - L
   float scale;       ///< factor on the dot products
-  float* output;     ///< B x H_q x L x D, contiguous
+  float* output;     ///< B x H x L x D, contiguous
   int num_batches;   ///< B
-  int num_heads;     ///< H_q, a multiple of H
-  int num_kv_heads;  ///< H
+  int num_heads;     ///< H, a multiple of H_kv
+  int num_kv_heads;  ///< H_kv
   int num_queries;   ///< L
   int num_keys;      ///< S
   int width;         ///< D

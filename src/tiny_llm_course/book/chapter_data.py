@@ -33,16 +33,26 @@ from tiny_llm_course.places import BOOK, REFERENCE, RESULTS
 
 _NUMBER = re.compile(r"<<([a-z]\w*(?:\.\w+)*)(?::([^<>\n]+))?>>")
 
+_OF_A_DAY = re.compile(r"week_\d+_day_\d+_")
+
 _NO_NUMBER = re.compile(r"<<[^\s<>]+>>")
 
 _log = logging.getLogger(__name__)
 
 
 def path_of(chapter: str) -> Path:
-    """Return where the data of a chapter are, or would be: a file or a folder."""
-    path = BOOK / "chapter_data" / chapter.replace("-", "_")
-    # Git leaves a folder with only `__pycache__` where a package was removed.
-    return path if (path / "__init__.py").exists() else path.with_suffix(".py")
+    """Return where the data of a chapter are, or would be: a file or a folder.
+
+    The further pages of a day share those of its chapter.
+    """
+    folder, own = BOOK / "chapter_data", chapter.replace("-", "_")
+    day = _OF_A_DAY.match(own)
+    of_day = sorted(folder.glob(f"{day[0]}*/__init__.py")) if day else []
+    if not of_day or (folder / own / "__init__.py").exists():
+        path = folder / own
+        # Git leaves a folder with only `__pycache__` where a package was removed.
+        return path if (path / "__init__.py").exists() else path.with_suffix(".py")
+    return of_day[0].parent
 
 
 def sources_of(path: Path) -> list[Path]:

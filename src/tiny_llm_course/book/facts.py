@@ -4,12 +4,16 @@ from collections.abc import Callable
 
 from tiny_llm_course.book.embedded import weights
 from tiny_llm_course.specimens import Specimen, accepted, misconceptions
-from tiny_llm_course.syllabus import Address, tasks
+from tiny_llm_course.syllabus import Address, tasks, weeks
 
 
 def counts() -> dict[str, int]:
-    """Count parameters, tasks and known solutions."""
+    """Count parameters, weeks, tasks and known solutions, and say when C++ begins."""
+    first_in_cpp = next(task.address for task in tasks() if task.kernels)
     return {
+        "num_weeks": len(weeks()),
+        "cpp_week": first_in_cpp.week,
+        "cpp_day": first_in_cpp.day,
         "num_parameters": sum(weight.size for weight in weights().values()),
         "num_tasks": len([task for task in tasks() if not task.optional]),
         "num_optional": len([task for task in tasks() if task.optional]),

@@ -71,6 +71,7 @@ class InteractiveDirective(SphinxDirective):
         given = {
             "text": yaml.safe_load("\n".join(self.content)) or {},
             "data": values_of(self.env.docname, "data").get(name),
+            "more": say("book.interactive.more"),
         }
         needs_script = html.escape(say("book.interactive.needs_script"))
         return [

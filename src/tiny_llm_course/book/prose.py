@@ -1,7 +1,8 @@
 """What can be checked about the sentences of a chapter: their spelling, their numbers.
 
-A decimal or a percentage in a sentence or formula comes from the chapter's data.
-One that a source gives is named in a comment of the chapter, with the source:
+A decimal, a percentage or a number of seconds, bytes, operations or tokens a second in a
+sentence or formula comes from the chapter's data. One that a source gives is named in a
+comment of the chapter, with the source:
 
     % cited 0.044715: Hendrycks and Gimpel 2016, section 2
 """
@@ -45,13 +46,29 @@ _NAME_WITH_A_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\w.])\d+\.\d+|(?<![\w.])\d+(?=\s?\\?%)")
+_MEASURED = re.compile(
+    r"(?<![\w.,])(\d[\d,]*)\s(?:[kKMG]i?B(?:/s)?|[mnuµ]?s|G?FLOPS?(?:/s)?|tokens?/s)\b"
+)
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+NOT_YET = {
+    "week-2-day-3-quantised-weights": 3,
+    "week-2-day-4-matvec-kernel": 3,
+    "week-2-day-5-tiled-product": 2,
+    "week-2-day-6-flash-attention": 2,
+    "week-2-day-7-fused-kernels": 5,
+}
+"""How many numbers with a unit a chapter may still type. These only fall."""
 
 
 def verify(chapter: Path) -> Iterator[str]:
     """Yield what is wrong with the sentences of a chapter, with file and line."""
     text = chapter.read_text(encoding="utf-8")
-    for line, complaint in [*misspelt(text), *typed_in(text)]:
+    typed = list(typed_in(text))
+    if len(typed) <= NOT_YET.get(chapter.stem, 0):
+        typed = []
+    for line, complaint in [*misspelt(text), *typed]:
         yield f"{chapter.name}:{line}: {complaint}"
 
 
@@ -65,11 +82,11 @@ def misspelt(text: str) -> Iterator[tuple[int, str]]:
 
 
 def typed_in(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line of every decimal and percentage that is typed in by hand."""
+    """Yield the line of every number of these kinds that is typed in by hand."""
     cited = set(_CITED.findall(text))
     plain = _blank(_NAME_WITH_A_NUMBER, _prose(text))
     for number, line in enumerate(plain.splitlines(), 1):
-        for found in _NUMBER.findall(line):
+        for found in [*_NUMBER.findall(line), *_MEASURED.findall(line)]:
             if found not in cited:
                 yield (
                     number,

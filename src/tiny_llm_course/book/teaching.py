@@ -1,15 +1,15 @@
 """Directives for the chapters of the days: tasks, mistakes and questions.
 
-    {task} N              the file, the stub and the commands of a task of this day
+    {task} N              the file, the stub and the commands of a task of this page
     {mistakes}            known mistakes of one kind, folded; see `mistakes.py`
     {mistake} NAME Title  one of them
     {question} Why ...?   a question with its answer folded away
 
-A day whose chapter lacks a task or a known mistake, or has fewer than three questions,
-fails the build.
+A page that lacks one of its tasks or known mistakes fails the build, and so does the
+chapter of a day with fewer than three questions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from docutils import nodes
@@ -27,17 +27,16 @@ from tiny_llm_course.book.mistakes import (
 )
 from tiny_llm_course.book.sources import listing, source_of
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.syllabus import Day, Task, is_kernel, tasks_of, weeks
+from tiny_llm_course.syllabus import Task, is_kernel, tasks, tasks_of
 
 NUM_QUESTIONS = 3
 
 _log = logging.getLogger(__name__)
 
 
-def day_of(chapter: str) -> Day | None:
-    """Return the day that a chapter belongs to. None for other chapters."""
-    days = [day for week in weeks() for day in week.days]
-    return next((day for day in days if day.chapter == chapter), None)
+def tasks_on(page: str) -> list[Task]:
+    """Return the tasks that a page of the book explains."""
+    return [task for task in tasks() if task.chapter == page]
 
 
 class TaskDirective(SphinxDirective):
@@ -47,11 +46,9 @@ class TaskDirective(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the block from the syllabus and the stub."""
-        day = day_of(self.env.docname)
         number = self.arguments[0]
-        found = (
-            [one for one in day.tasks if str(one.address.task) == number] if day else []
-        )
+        here = tasks_on(self.env.docname)
+        found = [one for one in here if str(one.address.task) == number]
         if not found:
             _log.warning(
                 "there is no task %s here", number, location=self.get_location()
@@ -99,26 +96,25 @@ def _check_chapters(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn about the tasks, mistakes and questions that a chapter lacks."""
     del app
     for name in env.found_docs:
-        day = day_of(name)
-        if day:
-            for complaint in complaints(day, env.get_doctree(name)):
+        if explained := tasks_on(name):
+            for complaint in complaints(explained, env.get_doctree(name)):
                 _log.warning("%s", complaint, location=name, type="teaching")
 
 
-def complaints(day: Day, chapter: nodes.document) -> Iterable[str]:
-    """Yield what the chapter of a day lacks, or has but should not."""
-    tasks = {f"task-{task.address.task}" for task in day.tasks}
-    known, explained = set(anchors(day.tasks)), anchors_in(chapter)
-    for missing in sorted(tasks - set(_ids(chapter, "task"))):
+def complaints(asked: Sequence[Task], chapter: nodes.document) -> Iterable[str]:
+    """Yield what the page of some tasks lacks, or has but should not."""
+    names = {f"task-{task.address.task}" for task in asked}
+    known, explained = set(anchors(asked)), anchors_in(chapter)
+    for missing in sorted(names - set(_ids(chapter, "task"))):
         yield f"expected a {{task}} for {missing}"
     for missing in sorted(known - set(explained)):
         yield f"no {{mistakes}} explain {missing}"
     for unknown in sorted(set(explained) - known):
-        yield f"there is no known mistake {unknown} in the tasks of this day"
+        yield f"there is no known mistake {unknown} in the tasks of this page"
     for twice in sorted({one for one in explained if explained.count(one) > 1}):
         yield f"the mistake {twice} is explained twice"
     num_questions = len(_blocks(chapter, "container_classes", "question"))
-    if num_questions < NUM_QUESTIONS:
+    if num_questions < NUM_QUESTIONS and not all(task.optional for task in asked):
         yield f"expected {NUM_QUESTIONS} {{question}}, got {num_questions}"
 
 

@@ -32,7 +32,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from tiny_llm_course.book.markdown import Block, blocks
-from tiny_llm_course.book.teaching import day_of
+from tiny_llm_course.book.teaching import tasks_on
 from tiny_llm_course.book.typed_commands import call, scripts
 from tiny_llm_course.editing import starter
 from tiny_llm_course.errors import CourseError
@@ -194,8 +194,7 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
 def _mistake(chapter: str, solution: str) -> Specimen:
     """Find a known mistake by its name, or by its chapter and name."""
     other, _, name = solution.rpartition("#")
-    day = day_of(other or chapter)
-    for task in day.tasks if day else ():
+    for task in tasks_on(other or chapter):
         for specimen in misconceptions(task.address):
             if specimen.name.replace("_", "-") == name:
                 return specimen

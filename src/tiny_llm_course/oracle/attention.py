@@ -29,8 +29,8 @@ def attention(
     Key heads are repeated where there are more query heads than key heads.
 
     Args:
-        query: N.. x H_q x L x D, or N.. x L x D.
-        key: N.. x H x S x D, or N.. x S x D.
+        query: N.. x H x L x D, or N.. x L x D.
+        key: N.. x H_kv x S x D, or N.. x S x D.
         value: Like `key`.
         scale: Factor on the scores. None is 1 / sqrt(D).
         mask: Added to the scores.
