@@ -69,8 +69,10 @@ def test_a_decimal_typed_in_by_hand_is_found() -> None:
     "measured", ["44 GB/s", "50 µs", "120 ms", "3 s", "64 KB", "349 MB", "812 tokens/s"]
 )
 def test_a_whole_number_with_a_unit_is_no_less_measured(measured: str) -> None:
-    assert numbers(f"Here it is {measured} or so.") == [measured.partition(" ")[0]]
-    assert numbers(f"% cited {measured.split()[0]}: a paper\nIt is {measured}.") == []
+    number, _, _ = measured.partition(" ")
+
+    assert numbers(f"Here it is {measured} or so.") == [number]
+    assert numbers(f"% cited {number}: a paper\nIt is {measured}.") == []
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """What can be checked about the sentences of a chapter: their spelling, their numbers.
 
-A decimal, a percentage or a number of seconds, bytes, operations or tokens a second in a
-sentence or formula comes from the chapter's data. One that a source gives is named in a
-comment of the chapter, with the source:
+A decimal, a percentage, and a number of seconds, of bytes in thousands or more, or of
+tokens or operations a second in a sentence or formula come from the chapter's data. One
+that a source gives is named in a comment of the chapter, with the source:
 
     % cited 0.044715: Hendrycks and Gimpel 2016, section 2
 """
