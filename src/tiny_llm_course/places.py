@@ -46,6 +46,11 @@ class Checkout:
         return self.root / "src" / "extensions_shared"
 
     @property
+    def worked_examples(self) -> Path:
+        """Programs in C++ that chapters show, and readers run."""
+        return self.root / "src" / "worked_examples"
+
+    @property
     def tests(self) -> Path:
         """What grades a solution."""
         return self.root / "tests"
@@ -93,6 +98,7 @@ REFERENCE = here().reference
 KERNELS = here().kernels
 REFERENCE_KERNELS = here().reference_kernels
 SHARED_KERNELS = here().shared_kernels
+WORKED_EXAMPLES = here().worked_examples
 TESTS = here().tests
 BOOK = here().book
 CHAPTERS = here().chapters

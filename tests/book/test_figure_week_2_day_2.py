@@ -13,12 +13,19 @@ from tiny_llm_lab.bench.interleaved import Case
 from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B, args_of
 from tiny_llm_lab.bench.results import cost_of
+from tiny_llm_lab.measured import machine
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 CHAPTER = "week-2-day-2-measuring"
 NAME = "roofline-of-a-model"
 
-CHAPTER_MACHINE = Machine(44e9, 208e9, 44e9)
+CHAPTER_MACHINE = Machine(
+    round(machine().read_bytes_per_s, -9),
+    round(machine().flops_per_s, -9),
+    machine().best_read_bytes_per_s,
+)
+"""In whole GB and GFLOP per second, as the figure has them."""
+
 H100 = (3.35e12, 990e12)
 MODELS = {"ours": EMBEDDED_MODEL, "qwen2-0.5b": QWEN2_0_5B}
 FORMATS = {

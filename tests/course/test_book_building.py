@@ -56,6 +56,7 @@ PLANTED = {
     "```{task} 9\n```": "there is no task 9 here",
     "```{drawing} gate\nCaption.\n```": "gate: expected",
     "```{tabulated} no-such\n:columns: a | b\n```": "no-such: expected a table",
+    "```{listing} src/worked_examples/timing.h#no_such\n```": "functions of a file",
     "```{interactive} no-such\n:alt: Nothing.\n```": "expected a file no-such.js",
     ":::{mistakes} eaten-by-the-dog\n**Dogs.** Yes.\n:::": "no known mistake eaten-by",
     ":::{mistakes}\nIt happens.\n:::": "expected **A title.** first",

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -163,6 +164,31 @@ def test_a_temperature_next_to_nothing_is_greedy(main: Callable[..., Result]) ->
     )
 
     assert first == second
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_the_device_is_the_one_that_was_asked_for(
+    main: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    chosen: list[mx.Device] = []
+    monkeypatch.setattr(mx, "set_default_device", chosen.append)
+    monkeypatch.setattr(mx, "is_available", lambda _: True)
+
+    ran = main("--device", device, "--max-tokens", 1)
+
+    assert ran.exit_code == 0, ran.output
+    assert [one.type for one in chosen] == [getattr(mx.DeviceType, device)]
+
+
+def test_a_device_that_is_not_here_is_refused(
+    main: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mx, "is_available", lambda _: False)
+
+    ran = main("--device", "gpu")
+
+    assert ran.exit_code == 2
+    assert "--device: expected one that MLX has here, got gpu" in ran.output
 
 
 def test_a_seed_makes_sampling_repeatable(main: Callable[..., Result]) -> None:

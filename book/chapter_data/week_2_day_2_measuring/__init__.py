@@ -6,9 +6,16 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
-from . import bench
 from .choices import choices, several_texts
-from .costs import by_hand, crossing, formats, machine_numbers, prefill, qwen2_0_5b
+from .costs import (
+    by_hand,
+    crossing,
+    formats,
+    library,
+    machine_numbers,
+    prefill,
+    qwen2_0_5b,
+)
 from .pictures import draw_bytes, draw_roofline
 
 
@@ -19,6 +26,7 @@ def numbers() -> dict[str, Any]:
         "machine": machine_numbers(),
         "real": qwen2_0_5b(),
         "format": formats(),
+        "library": library(),
         "prefill": prefill(),
         "crossing": crossing(),
         "several": several_texts(),
@@ -29,11 +37,6 @@ def drawings() -> dict[str, Figure]:
     """Return the roofline with the work of a model under it, and its bytes by kind."""
     with style():
         return {"roofline": draw_roofline(), "bytes": draw_bytes()}
-
-
-def tables() -> dict[str, list[list[str]]]:
-    """Return what the bench has measured."""
-    return bench.tables()
 
 
 def data() -> dict[str, Any]:

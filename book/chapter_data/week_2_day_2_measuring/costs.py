@@ -5,21 +5,27 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.grading.scenarios.architecture import Architecture
+from tiny_llm_lab import measured
+from tiny_llm_lab.experiments import matvec_ladder
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
 QWEN2 = Architecture(896, 14, 2, 4864, 24, 151936)
 TOY = Architecture(4, 2, 1, 6, 1, 10)
 CONTEXT = 1024
 
-READ = 44e9
-PRODUCTS = 208e9
-"""Of two cores with AVX-512, measured once: bytes and operations per second."""
+READ = measured.machine().read_bytes_per_s
+PRODUCTS = measured.machine().flops_per_s
+"""Of the machine of the book: bytes and operations per second."""
 
-MEASURED = {"dense": 4.2, "four": 3.0}
-"""What `mlx_lm` was seen to do there with Qwen2-0.5B's shape, in tokens per second."""
+SHORT = 32
+"""The tokens of the prompt, and of the context, with which `mlx_lm` was measured."""
 
-PREFILL_MEASURED = 7.0
-"""Its prefill stayed below this."""
+WEIGHTS = {
+    "dense": "float32",
+    "four": "4-bit, float32",
+    "four_bfloat16": "4-bit, bfloat16",
+}
+"""The formats in which it was, as the bench names them."""
 
 FORMATS = {
     "dense": {},
@@ -61,7 +67,16 @@ def machine_numbers() -> dict[str, float]:
         "read": READ / 1e9,
         "products": PRODUCTS / 1e9,
         "balance": PRODUCTS / READ,
-        "one_matrix_ms": 1e3 * 4864 * 896 * 5 / 8 / READ,
+        **_one_product(),
+    }
+
+
+def _one_product() -> dict[str, float]:
+    """Compare a product of the library with the time of reading its matrix."""
+    return {
+        "one_matrix_ms": 1e3 * matvec_ladder.SHAPES[0].num_bytes / READ,
+        "library_ms": measured.ladder_us(matvec_ladder.LIBRARY) / 1e3,
+        "operation_us": measured.operation_us(),
     }
 
 
@@ -70,15 +85,16 @@ def qwen2_0_5b() -> dict[str, Any]:
     no_context = flops_per_token(QWEN2, 0)
     head = 2 * QWEN2.vocab_size * QWEN2.hidden_size
     at = {f"at_{one}": flops_per_token(QWEN2, one) / 1e9 for one in (32, 1024, 32768)}
-    attention = {
-        f"attention_{one}": 1 - no_context / flops_per_token(QWEN2, one)
+    adds = {
+        f"attention_adds_{one}": flops_per_token(QWEN2, one) / no_context - 1
         for one in (32, 1024, 32768)
     }
     cached = bytes_per_token(QWEN2, 1) - bytes_per_token(QWEN2, 0)
     four = bytes_per_token(QWEN2, 0, 4)
     return {
         **at,
-        **attention,
+        **adds,
+        "attention_share": 1 - no_context / flops_per_token(QWEN2, 32768),
         "weights": no_context / 1e9,
         "head_share": head / no_context,
         "cache_token": cached,
@@ -99,8 +115,6 @@ def _predicted(name: str) -> dict[str, Any]:
     flops = flops_per_token(QWEN2, CONTEXT)
     seconds, limit = roofline(flops, num_bytes, PRODUCTS, READ)
     dense = bytes_per_token(QWEN2, CONTEXT)
-    known = MEASURED.get(name)
-    reached = {"share": known * seconds, "room": 1 / (known * seconds)} if known else {}
     return {
         "megabytes": num_bytes / 1e6,
         "less": dense / num_bytes,
@@ -109,8 +123,22 @@ def _predicted(name: str) -> dict[str, Any]:
         "ms": 1e3 * seconds,
         "limit": limit,
         "speed": 1 / seconds,
-        **reached,
     }
+
+
+def library() -> dict[str, dict[str, float]]:
+    """Set the speed of `mlx_lm` in each format against the roof."""
+    found = {}
+    for name, weights in WEIGHTS.items():
+        row = measured.case_of("mlx_lm", weights, "generate", SHORT)
+        speed, possible = row["tokens_per_s"], row["roofline_tokens_per_s"]
+        found[name] = {
+            "speed": speed,
+            "possible": possible,
+            "share": speed / possible,
+            "room": possible / speed,
+        }
+    return found
 
 
 def prefill_flops(num_tokens: int) -> int:
@@ -133,7 +161,10 @@ def prefill() -> dict[str, Any]:
             "limit": limit,
             "speed": length / seconds,
         }
-    return {**found, "share": PREFILL_MEASURED / found["of_1024"]["speed"]}
+    row = measured.case_of("mlx_lm", WEIGHTS["four"], "prefill", SHORT)
+    speed = row["tokens_per_s"]
+    share = speed / found[f"of_{SHORT}"]["speed"]
+    return {**found, "measured": speed, "share": share}
 
 
 def crossing() -> dict[str, int]:

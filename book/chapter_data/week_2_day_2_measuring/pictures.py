@@ -9,13 +9,13 @@ from tiny_llm_course.book.drawing import INK, MUTED, SERIES
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token
 
 from .costs import (
-    CONTEXT,
     FORMATS,
-    MEASURED,
-    PREFILL_MEASURED,
     PRODUCTS,
     QWEN2,
     READ,
+    SHORT,
+    library,
+    prefill,
     prefill_flops,
 )
 
@@ -28,15 +28,15 @@ def draw_roofline() -> Figure:
     roof = np.minimum(PRODUCTS, intensity * READ) / 1e9
     axes.plot(intensity, roof, color=INK)
     axes.axvline(PRODUCTS / READ, color=MUTED, linestyle=":", linewidth=1)
-    flops = flops_per_token(QWEN2, CONTEXT)
-    dense = flops / bytes_per_token(QWEN2, CONTEXT)
-    four = flops / bytes_per_token(QWEN2, CONTEXT, 4)
-    prompt = prefill_flops(1024) / bytes_per_token(QWEN2, 1024, 4)
-    seen = (MEASURED["dense"] * flops, MEASURED["four"] * flops)
-    prompt_flops = prefill_flops(1024) / 1024
-    _place(axes, dense, seen[0], "write, float32", SERIES[0])
-    _place(axes, four, seen[1], "write, 4-bit", SERIES[1])
-    _place(axes, prompt, PREFILL_MEASURED * prompt_flops, "read 1024", SERIES[2])
+    flops, seen = flops_per_token(QWEN2, SHORT), library()
+    dense = flops / bytes_per_token(QWEN2, SHORT)
+    four = flops / bytes_per_token(QWEN2, SHORT, 4)
+    prompt_flops = prefill_flops(SHORT)
+    prompt = prompt_flops / bytes_per_token(QWEN2, SHORT, 4)
+    read = prefill()["measured"] * prompt_flops / SHORT
+    _place(axes, dense, seen["dense"]["speed"] * flops, "write, float32", SERIES[0])
+    _place(axes, four, seen["four"]["speed"] * flops, "write, 4-bit", SERIES[1])
+    _place(axes, prompt, read, f"read {SHORT}", SERIES[2])
     axes.set(xscale="log", yscale="log", ylim=(1, 500), xlim=(0.2, 2000))
     axes.set(xlabel="operations per byte", ylabel="GFLOP/s")
     return figure

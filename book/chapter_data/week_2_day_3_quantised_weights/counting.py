@@ -5,6 +5,8 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.book.embedded import weights
+from tiny_llm_lab import measured
+from tiny_llm_lab.experiments import matvec_ladder
 
 WIDTHS = (8, 4, 3, 2)
 GROUP_SIZES = (32, 64, 128)
@@ -45,11 +47,25 @@ def qwen2_bytes() -> dict[str, float]:
         "bfloat16": 2 * (in_matrices + vectors) / 1e9,
         "packed": (in_matrices * bytes_per_weight()["packed"] + 2 * vectors) / 1e9,
     }
-    speeds = {f"{name}_per_s": 44 / size for name, size in gigabytes.items()}
+    read_gb_per_s = measured.machine().read_bytes_per_s / 1e9
+    speeds = {f"{name}_per_s": read_gb_per_s / size for name, size in gigabytes.items()}
     one = {"one_weights": INTERMEDIATE * HIDDEN}
     one["one_mb"] = one["one_weights"] * bytes_per_weight()["packed"] / 1e6
-    one["one_ms"] = one["one_mb"] / 44
-    return gigabytes | speeds | one | {"matrices": in_matrices}
+    one["read"] = read_gb_per_s
+    one["one_ms"] = one["one_mb"] / read_gb_per_s
+    return gigabytes | speeds | one | _library() | {"matrices": in_matrices}
+
+
+def _library() -> dict[str, float]:
+    """Return what MLX does on the CPU: one product, and half precision in a model."""
+    wide, half = (
+        measured.case_of("mlx_lm", weights, "generate", 32)["tokens_per_s"]
+        for weights in ("4-bit, float32", "4-bit, bfloat16")
+    )
+    return {
+        "library_ms": measured.ladder_us(matvec_ladder.LIBRARY) / 1e3,
+        "half_times": wide / half,
+    }
 
 
 def embedded_bytes() -> dict[str, float]:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
 
+from . import neighbour
 from .activations import figure_data
 from .by_hand import group_of_eight
 from .counting import qwen2_matrix, registers
@@ -23,6 +24,7 @@ def numbers() -> dict[str, Any]:
         "register": registers(),
         "cost": costs(),
         "ladder": measured(),
+        "near": neighbour.numbers(),
     }
 
 
@@ -33,6 +35,8 @@ def drawings() -> dict[str, Figure]:
             "lanes": draw_lanes(),
             "planes": draw_planes(),
             "ladder": draw_ladder(),
+            "floats": neighbour.draw_floats(),
+            "bytes": neighbour.draw_bytes(),
         }
 
 

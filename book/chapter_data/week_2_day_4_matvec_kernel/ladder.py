@@ -1,18 +1,26 @@
-"""What the lab of this day has measured: read from `book/results`."""
+"""What the lab of this day has measured, beside the memory as the bench measured it."""
 
 from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.places import RESULTS
+from tiny_llm_lab import measured as runs
 from tiny_llm_lab.experiments import matvec_ladder
 from tiny_llm_lab.records import Row
 
 
 @cache
 def _rows() -> list[Row]:
-    return matvec_ladder.LAB.kept(RESULTS).read()
+    """Return the rows of the lab, set against the one bandwidth of all chapters."""
+    read_gb_per_s = runs.machine().read_bytes_per_s / 1e9
+    rows: list[Row] = []
+    for row in runs.ladder():
+        is_memory = row["rung"] == matvec_ladder.READING
+        speed = read_gb_per_s if is_memory else float(row["gb_per_s"])
+        share = {"gb_per_s": speed, "share_of_bandwidth": speed / read_gb_per_s}
+        rows.append({**row, **share})
+    return rows
 
 
 def measured() -> dict[str, Any]:
@@ -27,6 +35,7 @@ def measured() -> dict[str, Any]:
         )
     }
     library = times[matvec_ladder.LIBRARY]
+    cycle_ns = runs.example_ns("byte_matrix")["a thousand cycles", ""] / 1000
     return {
         **{variant: times[variant] for variant in matvec_ladder.VARIANTS},
         "naive_ns": times["naive"] * 1e3 / (4864 * 896),
@@ -34,6 +43,10 @@ def measured() -> dict[str, Any]:
         "simd_times": times["blocked"] / times["simd"],
         "int8_times": times["simd"] / times["int8"],
         "threaded_times": times["int8"] / times["threaded"],
+        "cycles": {
+            variant: times[variant] * 1e3 / (4864 * 896) / cycle_ns
+            for variant in matvec_ladder.VARIANTS
+        },
         "library_ms": library / 1e3,
         "over_library": library / times["threaded"],
         "naive_ms": times["naive"] / 1e3,
@@ -42,6 +55,7 @@ def measured() -> dict[str, Any]:
         "int8_ms": times["int8"] / 1e3,
         "threaded_ms": times["threaded"] / 1e3,
         "bandwidth": float(rows[matvec_ladder.READING]["gb_per_s"]),
+        "naive_share": float(rows["naive"]["share_of_bandwidth"]),
         "int8_share": float(rows["int8"]["share_of_bandwidth"]),
         **shares,
     }

@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from tiny_llm_course.places import RESULTS
+from tiny_llm_lab import measured
 from tiny_llm_lab.experiments import kernel_times
 
 TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
@@ -23,7 +23,7 @@ def work() -> dict[str, Any]:
         "giga_operations": 2 * TOKENS * weights / 1e9,
         "packed_mb": packed_mb,
         "float_mb": 4 * weights / 1e6,
-        "read_ms": packed_mb / 25,
+        "read_ms": packed_mb / (measured.machine().read_bytes_per_s / 1e9),
         "one_per_byte": 2 * weights / packed_mb / 1e6,
         "many_per_byte": 2 * TOKENS * weights / packed_mb / 1e6,
         "largest_pair": 2 * 255 * 127,
@@ -49,8 +49,7 @@ def tile() -> dict[str, Any]:
 
 def ladder() -> dict[str, Any]:
     """Turn the times of the lab into factors and operations in a second."""
-    rows = kernel_times.LAB.kept(RESULTS).read()
-    times_us = kernel_times.times_us(rows, kernel_times.PRODUCT)
+    times_us = measured.kernel_us(kernel_times.PRODUCT)
     operations = work()["giga_operations"]
     ms = {variant: times_us[variant] / 1e3 for variant in VARIANTS}
     rates = {f"{variant}_rate": operations / ms[variant] * 1e3 for variant in VARIANTS}

@@ -1,12 +1,11 @@
 """What the lab has measured: read from `book/results`."""
 
-from tiny_llm_course.places import RESULTS
+from tiny_llm_lab import measured
 from tiny_llm_lab.experiments import kernel_times
 
 
 def times_ms() -> dict[str, dict[str, float]]:
     """Return the milliseconds of MLX and of the kernel, for each kind of attention."""
-    rows = kernel_times.LAB.kept(RESULTS).read()
     kinds = {
         "prompt": kernel_times.PROMPT,
         "long_prompt": kernel_times.LONG_PROMPT,
@@ -18,5 +17,5 @@ def times_ms() -> dict[str, dict[str, float]]:
             "own": times[kernel_times.KERNEL] / 1e3,
         }
         for name, work in kinds.items()
-        if (times := kernel_times.times_us(rows, work))
+        if (times := measured.kernel_us(work))
     }

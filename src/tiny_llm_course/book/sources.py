@@ -1,9 +1,13 @@
-"""Pages that show the learner's files and the tests, and links to their lines.
+"""Pages with the learner's files, the tests and the examples, and links into them.
 
 In a chapter, {source}`layer_norm.py#RMSNorm` leads to the line of `RMSNorm` in the
 stub, {source}`kernels/matvec.h#matvec_naive` to that of a function in C++, and
-{source}`tests/test_week_1_day_4.py` to the tests of a day. A file or symbol that does
-not exist fails the build.
+{source}`tests/test_week_1_day_4.py` to the tests of a day. A worked example in C++ is
+shown function by function, as it is compiled:
+
+    {listing} src/worked_examples/byte_matrix.h#rows_plain rows_of_four
+
+A file or symbol that does not exist fails the build.
 """
 
 import ast
@@ -17,7 +21,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing import starter
@@ -29,6 +33,7 @@ from tiny_llm_course.places import (
     SHARED_KERNELS,
     STARTER,
     TESTS,
+    WORKED_EXAMPLES,
 )
 from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, weeks
 
@@ -56,6 +61,10 @@ def pages() -> dict[str, str]:
         | {
             f"src/{SHARED_KERNELS.name}/kernels/{path.name}": path.read_text("utf-8")
             for path in (SHARED_KERNELS / "kernels").glob("*.h")
+        }
+        | {
+            f"src/{WORKED_EXAMPLES.name}/{path.name}": path.read_text("utf-8")
+            for path in WORKED_EXAMPLES.iterdir()
         }
         | {
             f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")
@@ -137,6 +146,28 @@ class SourceRole(SphinxRole):
         return [nodes.reference("", "", text, refuri=uri, internal=True)], []
 
 
+class ListingDirective(SphinxDirective):
+    """Show functions of a worked example, with the comments above them."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Take the functions out of their file."""
+        file, _, names = self.arguments[0].partition("#")
+        try:
+            source = CppCode.parse(pages()[file])
+            texts = [_function(source, name).text for name in names.split()]
+        except KeyError:
+            where = self.get_location()
+            _log.warning(
+                "expected functions of a file, %s", self.arguments[0], location=where
+            )
+            return []
+        text = "\n\n".join(texts)
+        return [nodes.literal_block(text, text, language="cpp")]
+
+
 def _function(source: CppCode, name: str) -> CppDefinition:
     """Return the first function with a given name.
 
@@ -164,7 +195,7 @@ def _collect_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for file, text in pages().items():
         code = app.builder.highlighter.highlight_block(
             text,
-            "cpp" if file.endswith(".h") else "python",
+            "python" if file.endswith(".py") else "cpp",
             linenos="inline",
             lineanchors="line",
         )
@@ -187,7 +218,8 @@ def _chapters(file: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the pages and the role."""
+    """Add the pages, the role and the directive."""
     app.add_role("source", SourceRole())
+    app.add_directive("listing", ListingDirective)
     app.connect("html-collect-pages", _collect_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,12 +9,27 @@ from tiny_llm_course.doctor.finding import program
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.editing.lookup import is_untouched
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.engine import Engine
 from tiny_llm_course.inference.loaders import LOADERS, has_kernels
 from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.inference.shares import shares
 from tiny_llm_course.places import REFERENCE, here
 from tiny_llm_course.syllabus import name_of
+
+
+def _compute_on(
+    context: click.Context, option: click.Parameter, device: str | None
+) -> None:
+    """Let MLX compute on a device: on a CPU, with the solution's kernels in C++."""
+    del context, option
+    if device is None:
+        return
+    chosen = mx.Device(mx.DeviceType.cpu if device == "cpu" else mx.DeviceType.gpu)
+    if not mx.is_available(chosen):
+        raise CourseError(f"--device: expected one that MLX has here, got {device}")
+    mx.set_default_device(chosen)
+
 
 talking_options = with_options(
     click.option(
@@ -40,6 +55,14 @@ talking_options = with_options(
         help="Which of the solution's models runs: week1 reads the whole text again "
         "for each token, week2 keeps what it has computed, kernels has weights of 8 "
         "bits and kernels in C++, too. The default is the fastest that can run here.",
+    ),
+    click.option(
+        "--device",
+        type=click.Choice(["cpu", "gpu"]),
+        callback=_compute_on,
+        expose_value=False,
+        help="What computes: on a CPU, the solution's kernels in C++. The default is "
+        "the GPU, where there is one.",
     ),
     click.option(
         "--model",

@@ -22,6 +22,8 @@ LABS = (
     "ablate",
     "matvec-ladder",
     "kernel-times",
+    "worked-examples",
+    "inner-loops",
 )
 
 WIDTH = 120
@@ -50,10 +52,12 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     need("matplotlib", "torch", "transformers")
     from tiny_llm_lab.experiments import (
         ablate,
+        inner_loops,
         kernel_times,
         matvec_ladder,
         norm_activations,
         norm_eps,
+        worked_examples,
     )
     from tiny_llm_lab.experiments.experiment import begin, run
     from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
@@ -65,6 +69,8 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         ablate.LAB,
         matvec_ladder.LAB,
         kernel_times.LAB,
+        worked_examples.LAB,
+        inner_loops.LAB,
     )
     lab = next(lab for lab in labs if lab.name == name)
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)

@@ -1,0 +1,129 @@
+"""What the compiler makes of the inner loops of a worked example."""
+
+import itertools
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.solution import Solution
+from tiny_llm_lab.experiments.experiment import Lab
+from tiny_llm_lab.experiments.worked_examples import PLAIN, program
+from tiny_llm_lab.records import Row
+
+FUNCTIONS = (
+    "rows_plain",
+    "rows_of_four",
+    "rows_converted",
+    "rows_in_lanes",
+    "rows_in_wide_lanes",
+    "rows_in_bytes",
+    "rows_with_vnni",
+)
+
+_LINE = re.compile(r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A line of a disassembled function.
+
+    Attributes:
+        address: Where it is.
+        name: What it does, such as "vpdpbusd".
+        operands: What it does it with.
+    """
+
+    address: int
+    name: str
+    operands: str
+
+    @property
+    def target(self) -> int | None:
+        """Where it jumps to. None if it does not jump."""
+        is_jump = self.name.startswith("j") and self.operands
+        return int(self.operands, 16) if is_jump else None
+
+
+def cases(quick: bool) -> list[Row]:
+    """Return the functions."""
+    return [{"function": name} for name in FUNCTIONS[: 1 if quick else None]]
+
+
+def measure(case: Row, solution: Solution) -> Iterable[Row]:
+    """Return the instructions of the inner loop of one function."""
+    del solution
+    if not shutil.which("objdump"):
+        raise CourseError("expected the program objdump; it comes with binutils")
+    compiled = program("byte_matrix", PLAIN).compiled()
+    command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    for number, one in enumerate(inner_loop(ran.stdout, str(case["function"])), 1):
+        text = f"{one.name} {one.operands}".strip()
+        yield {"line": number, "instruction": text}
+
+
+def inner_loop(disassembled: str, function: str) -> Sequence[Instruction]:
+    """Return the longest loop of a function that has no other loop inside.
+
+    Args:
+        disassembled: What objdump prints of a program.
+        function: Its name, without its namespace.
+
+    Raises:
+        KeyError: There is no such function, or it has no loop.
+    """
+    start = re.search(rf"^[0-9a-f]+ <worked::{function}\(", disassembled, re.MULTILINE)
+    if start is None:
+        raise KeyError(function)
+    text, *_ = disassembled[start.start() :].split("\n\n", 1)
+    lines = [
+        Instruction(int(at, 16), name, operands.strip())
+        for at, name, operands in _LINE.findall(text)
+    ]
+    ends = [
+        (lines.index(one), one.target)
+        for one in lines
+        if one.target is not None and one.target <= one.address
+    ]
+    loops = [
+        lines[first : end + 1]
+        for end, target in ends
+        for first in (next(i for i, one in enumerate(lines) if one.address == target),)
+        if not any(first <= other < end for other, _ in ends)
+    ]
+    if not loops:
+        raise KeyError(function)
+    return max(loops, key=len)
+
+
+def summary(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return all rows: they are the listing."""
+    return rows
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """Draw how many instructions each inner loop has."""
+    grouped = itertools.groupby(rows, key=lambda row: str(row["function"]))
+    lengths = {name: len(list(own)) for name, own in grouped}
+    figure = Figure(figsize=(5, 2.4), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(list(lengths)[::-1], list(lengths.values())[::-1])
+    axes.set(xlabel="instructions of the inner loop")
+    return figure
+
+
+LAB = Lab(
+    "inner-loops",
+    "What does the compiler make of the inner loops of byte_matrix.h?",
+    ("function",),
+    ("line", "instruction"),
+    cases,
+    measure,
+    summary,
+    draw,
+)

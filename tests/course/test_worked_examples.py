@@ -1,0 +1,152 @@
+"""The worked examples of Week 2: right, inside their arrays, timed and disassembled."""
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tiny_llm_course.extension.programs import COMPILER, Program
+from tiny_llm_course.extension.sanitizing import OPTIONS, SANITIZERS
+from tiny_llm_course.places import WORKED_EXAMPLES
+from tiny_llm_lab.commands.lab import command
+from tiny_llm_lab.experiments import inner_loops, worked_examples
+from tiny_llm_lab.experiments.inner_loops import inner_loop
+from tiny_llm_lab.experiments.worked_examples import HEADERS, rows_of
+
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+
+needs_a_compiler = pytest.mark.skipif(
+    COMPILER is None, reason="there is no compiler for C++"
+)
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("name", ["three_loops", "byte_matrix"])
+def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
+    """`byte_matrix` compares each rung with the formula before it times any."""
+    options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
+    one = Program(WORKED_EXAMPLES / f"{name}.cpp", HEADERS, "worked-memory", options)
+
+    ran = subprocess.run(
+        [one.compiled(), "--brief"], capture_output=True, text=True, check=False
+    )
+
+    assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+
+
+@needs_a_compiler
+def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
+    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+    folder = tmp_path / "worked_examples"
+    shutil.copytree(WORKED_EXAMPLES, folder)
+    # The last rung forgets that 128 stands for zero.
+    wrong = text.replace("dot - kZero * x.sum", "dot")
+    assert wrong != text
+    (folder / "byte_matrix.h").write_text(wrong, encoding="utf-8")
+    compiled = tmp_path / "wrong"
+    includes = [f"-I{one}" for one in (tmp_path, *HEADERS)]
+    subprocess.run(
+        [
+            *(str(COMPILER), "-std=c++20", "-pthread", *includes),
+            *(str(folder / "byte_matrix.cpp"), "-o", str(compiled)),
+        ],
+        check=True,
+    )
+
+    ran = subprocess.run(
+        [compiled, "--brief"], capture_output=True, text=True, check=False
+    )
+
+    assert ran.returncode == 1
+    assert ran.stdout.startswith("bytes: row 0 is")
+
+
+PRINTED = """\
+what                       numbers in               ns
+a thousand cycles                               271.05
+sums in lanes, 2 threads   memory          12345678.90
+"""
+
+
+def test_what_a_program_prints_becomes_rows() -> None:
+    assert rows_of(PRINTED) == [
+        {"what": "a thousand cycles", "numbers_in": "", "time_ns": 271.05},
+        {
+            "what": "sums in lanes, 2 threads",
+            "numbers_in": "memory",
+            "time_ns": 12345678.9,
+        },
+    ]
+
+
+def test_the_lab_keeps_what_a_program_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worked_examples, "program", lambda *_: Printing(tmp_path))
+    arguments = ["worked-examples", "--quick", "--out", str(tmp_path / "out")]
+
+    ran = CliRunner().invoke(command, arguments)
+
+    with (tmp_path / "out" / "worked-examples.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert ran.exit_code == 0, ran.output
+    assert [(row["program"], row["what"]) for row in rows] == [
+        ("three_loops", "a thousand cycles"),
+        ("three_loops", "sums in lanes, 2 threads"),
+    ]
+
+
+class Printing:
+    """A program that prints `PRINTED`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "printing"
+
+    def compiled(self) -> Path:
+        self.path.write_text(f"#!/bin/sh\ncat <<END\n{PRINTED}END\n")
+        self.path.chmod(0o755)
+        return self.path
+
+
+DISASSEMBLED = """\
+0000000000001000 <worked::other(int)>:
+    1000:\tadd    $0x1,%eax
+    1003:\tjne    1000 <worked::other(int)>
+    1005:\tret
+
+0000000000002000 <worked::rows(float const*)>:
+    2000:\tmov    %rdx,%r10
+    2003:\ttest   %eax,%eax
+    2005:\tjle    2020 <worked::rows(float const*)+0x20>
+    2007:\taddss  %xmm0,%xmm1
+    200a:\tcmp    %rdi,%rax
+    200d:\tjne    2007 <worked::rows(float const*)+0x7>
+    200f:\tmovss  %xmm1,(%rdx)
+    2012:\tjg     2003 <worked::rows(float const*)+0x3>
+    2020:\tret
+"""
+
+
+def test_the_inner_loop_is_the_one_without_a_loop_in_it() -> None:
+    found = inner_loop(DISASSEMBLED, "rows")
+
+    assert [one.name for one in found] == ["addss", "cmp", "jne"]
+    assert found[0].operands == "%xmm0,%xmm1"
+
+
+@pytest.mark.parametrize("name", ["missing", "row"])
+def test_a_function_that_is_not_there_has_none(name: str) -> None:
+    with pytest.raises(KeyError):
+        inner_loop(DISASSEMBLED, name)
+
+
+def test_each_function_of_the_listing_is_in_the_example() -> None:
+    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+
+    assert all(
+        f" {name}(\n" in text or f" {name}(const" in text
+        for name in inner_loops.FUNCTIONS
+    )
