@@ -3,6 +3,8 @@
 The chapter: book/en/week-2-day-1-kv-cache.md
 """
 
+from dataclasses import replace
+
 import mlx.core as mx
 import pytest
 from mlx import nn

@@ -215,8 +215,8 @@ const Figure = (() => {
           values.forEach((row, i) => row.forEach((value, j) => {
             const { box, label } = cells[i][j];
             const shade = Math.max(0, Math.min(1, Number.isFinite(value) ? value : 0));
-            box.style.fill = `color-mix(in srgb, var(--figure-1) ${Math.round(shade * 100)}%, var(--figure-empty))`;
-            label.classList.toggle("on-dark", shade > 0.55);
+            // Half of the colour at most: the label stays legible on it, light and dark.
+            box.style.fill = `color-mix(in srgb, var(--figure-1) ${Math.round(shade * 50)}%, var(--figure-empty))`;
             label.textContent = texts ? texts[i][j] : "";
           }));
         },

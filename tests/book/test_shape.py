@@ -12,6 +12,17 @@ SCREEN = 800
 
 NUM_WORDS = 6000
 
+PHONE, NUM_PIXELS = 390, 11
+
+TEXT_SIZES = """
+() => [...document.querySelectorAll("article svg[viewBox] text")].map((one) => {
+  const drawing = one.closest("svg");
+  const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+  return parseFloat(getComputedStyle(one).fontSize) * scale;
+})
+"""
+"""The height of each text in a drawing, in pixels of the screen."""
+
 DAYS = [day.chapter for week in weeks()[:1] for day in week.days]
 """Those that have this shape so far."""
 
@@ -53,6 +64,21 @@ def test_a_figure_has_three_controls_in_sight(opened: OpenPage) -> None:
     ]
 
     assert max(numbers) <= 3
+
+
+@each(DAYS)
+def test_the_text_of_figures_is_legible_on_a_phone(opened: OpenPage) -> None:
+    """In pixels of the screen: a drawing is scaled to the width of the page."""
+    sizes = opened.show(width=PHONE).evaluate(TEXT_SIZES)
+
+    assert min(sizes) >= NUM_PIXELS
+
+
+@each(DAYS)
+def test_every_drawing_has_a_caption(opened: OpenPage) -> None:
+    drawings = opened.show().locator("figure.drawing").all()
+
+    assert all(one.locator("figcaption").inner_text() for one in drawings)
 
 
 @each(DAYS)

@@ -30,6 +30,7 @@ _VARIABLES = {
 _STYLE: dict[Any, Any] = {
     "axes.edgecolor": MUTED,
     "axes.facecolor": "none",
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.labelcolor": INK,
     "axes.prop_cycle": cycler(color=SERIES),

@@ -8,6 +8,7 @@ from sphinx.application import Sphinx
 
 _CAPTION = 'class="caption" role="heading">'
 _CAPTION_WITH_LEVEL = 'class="caption" role="heading" aria-level="2">'
+_DRAWING = '<figure class="drawing align-default"'
 _SHAPE = re.compile(r"[\w./]{1,8}(?: x [\w./]{1,8}){1,4}")
 _AFTER_THE_THEME = 900
 
@@ -20,7 +21,8 @@ def _complete(
     for part in ("body", "furo_navigation_tree"):
         if part in context:
             html = context[part].replace(_CAPTION, _CAPTION_WITH_LEVEL)
-            context[part] = html.replace("<pre>", '<pre tabindex="0">')
+            html = html.replace("<pre>", '<pre tabindex="0">')
+            context[part] = html.replace(_DRAWING, f'{_DRAWING} tabindex="0"')
 
 
 def _keep_shapes_together(app: Sphinx, chapter: nodes.document) -> None:
