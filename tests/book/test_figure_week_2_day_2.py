@@ -19,13 +19,10 @@ from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 CHAPTER = "week-2-day-2-measuring"
 NAME = "roofline-of-a-model"
 
-CHAPTER_MACHINE = Machine(
-    round(machine().read_bytes_per_s, -9),
-    round(machine().flops_per_s, -9),
-    machine().best_read_bytes_per_s,
+READ, PRODUCTS = (
+    float(f"{rate:.3g}") for rate in (machine().read_bytes_per_s, machine().flops_per_s)
 )
-"""In whole GB and GFLOP per second, as the figure has them."""
-
+CHAPTER_MACHINE = Machine(READ, PRODUCTS, READ)
 H100 = (3.35e12, 990e12)
 MODELS = {"ours": EMBEDDED_MODEL, "qwen2-0.5b": QWEN2_0_5B}
 FORMATS = {

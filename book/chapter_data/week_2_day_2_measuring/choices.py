@@ -9,7 +9,7 @@ from tiny_llm_course.book.embedded import sizes
 from tiny_llm_course.grading.scenarios.architecture import Architecture
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token, roofline
 
-from .costs import FORMATS, PRODUCTS, QWEN2, READ
+from .costs import FORMATS, PRODUCTS, QWEN2, READ, crossing
 
 LONGEST = 32768
 # From the config.json of Qwen2-7B-Instruct.
@@ -39,12 +39,17 @@ def choices() -> dict[str, Any]:
         "formats": formats,
         "group": 64,
         "machines": {
-            name: [round(rate / 1e9) for rate in rates]
+            name: [round(rate / 1e9, 2) for rate in rates]
             for name, rates in machines.items()
         },
-        # Eight in each doubling, and every one of the small ones.
-        "lengths": sorted({round(2 ** (one / 8)) for one in range(8 * 15 + 1)}),
+        "lengths": lengths(),
     }
+
+
+def lengths() -> list[int]:
+    """Return eight in each doubling, all small ones, and those on the roof's edge."""
+    edges = {one - before for one in crossing().values() for before in (0, 1)}
+    return sorted({round(2 ** (one / 8)) for one in range(8 * 15 + 1)} | edges)
 
 
 def several_texts() -> dict[str, Any]:

@@ -13,9 +13,10 @@ QWEN2 = Architecture(896, 14, 2, 4864, 24, 151936)
 TOY = Architecture(4, 2, 1, 6, 1, 10)
 CONTEXT = 1024
 
-READ = measured.machine().read_bytes_per_s
-PRODUCTS = measured.machine().flops_per_s
-"""Of the machine of the book: bytes and operations per second."""
+READ = float(f"{measured.machine().read_bytes_per_s:.3g}")
+PRODUCTS = float(f"{measured.machine().flops_per_s:.3g}")
+"""Of the machine of the book: bytes and operations per second, to three digits, which
+the sliders of the figure have."""
 
 SHORT = 32
 """The tokens of the prompt, and of the context, with which `mlx_lm` was measured."""
