@@ -47,14 +47,14 @@ namespace wide {
 #if defined(__x86_64__)
 using Least = Registers<4, 16>;
 
-template <class Loops>
-TINY_LLM_AVX512_VNNI void run_avx512(Loops loops) {
-  loops(Registers<16, 32>{});
+template <class Loops, class... Told>
+TINY_LLM_AVX512_VNNI void run_avx512(Loops loops, Told... told) {
+  loops(told...);
 }
 
-template <class Loops>
-TINY_LLM_AVX2 void run_avx2(Loops loops) {
-  loops(Registers<8, 16>{});
+template <class Loops, class... Told>
+TINY_LLM_AVX2 void run_avx2(Loops loops, Told... told) {
+  loops(told...);
 }
 #elif defined(__aarch64__)
 using Least = Registers<4, 32>;
@@ -68,9 +68,27 @@ using Least = Registers<4, 16>;
 ///
 /// A copy is made only of what is inlined, so `loops` is a lambda of the form
 /// `[=](auto registers) TINY_LLM_INLINE { ... }`, and what it calls is marked
-/// TINY_LLM_INLINE, too.
+/// TINY_LLM_INLINE, too. One that need not know the registers goes to
+/// `in_wide_vectors`.
 template <class Loops>
 void in_best_registers(Loops loops) {
+#if defined(__x86_64__)
+  switch (instructions()) {
+    case Instructions::avx512_vnni:
+      return wide::run_avx512(loops, Registers<16, 32>{});
+    case Instructions::avx_vnni:
+    case Instructions::avx2: return wide::run_avx2(loops, Registers<8, 16>{});
+    default: break;
+  }
+#endif
+  loops(wide::Least{});
+}
+
+/// Call `loops`, which need not know the registers: `[=]() TINY_LLM_INLINE { ... }`.
+///
+/// It is handed on as it is: wrapped into another lambda, some loops become slower.
+template <class Loops>
+void in_wide_vectors(Loops loops) {
 #if defined(__x86_64__)
   switch (instructions()) {
     case Instructions::avx512_vnni: return wide::run_avx512(loops);
@@ -79,13 +97,7 @@ void in_best_registers(Loops loops) {
     default: break;
   }
 #endif
-  loops(wide::Least{});
-}
-
-/// Call `loops`, which need not know the registers: `[=]() TINY_LLM_INLINE { ... }`.
-template <class Loops>
-void in_wide_vectors(Loops loops) {
-  in_best_registers([=](auto) TINY_LLM_INLINE { loops(); });
+  loops();
 }
 
 }  // namespace tiny_llm
