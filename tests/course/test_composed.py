@@ -102,7 +102,11 @@ def test_a_place_and_a_kind_make_a_sentence(task: Address, says: str) -> None:
         ("embedding.Embedding", "`x` is off by one where it is looked up."),
         (
             "qwen2_week1.Qwen2TransformerBlock",
-            "`max_seq_len` and `theta` stand side by side, and have changed places.",
+            "`max_seq_len` and `theta` have changed places.",
+        ),
+        (
+            "qwen2_week1.Qwen2ModelWeek1",
+            "`wo` and `bq` stand side by side, and have changed places.",
         ),
         (
             "generate.simple_generate_with_kv_cache",

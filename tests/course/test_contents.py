@@ -59,12 +59,15 @@ def test_the_first_page_links_each_day_of_a_week(week: Week) -> None:
 
 @each_week
 def test_the_table_of_contents_has_each_day_of_a_week(week: Week) -> None:
+    """There may be pages between the days that belong to none."""
     title = week.title[0].lower() + week.title[1:]
     caption = f":caption: Week {week.number}, {title}\n"
 
     listed = INDEX.partition(caption)[2].partition("```")[0].split()
 
-    assert listed == [day.chapter for day in week.days]
+    assert [one for one in listed if "-day-" in one] == [
+        day.chapter for day in week.days
+    ]
 
 
 def test_every_page_of_the_book_is_in_a_table_of_contents() -> None:

@@ -86,7 +86,8 @@ def _arguments(place: Place, call: ast.Call) -> Iterator[Change]:
     for i in range(len(args)):
         for j in range(i + 1, len(args)):
             is_likely = _exchangeable(args[i], args[j], len(args))
-            if not (is_likely or j == i + 1):
+            is_one_each = not isinstance(args[i], ast.Starred)
+            if not (is_likely or (is_one_each and j == i + 1)):
                 continue
             swapped = list(args)
             swapped[i], swapped[j] = args[j], args[i]
