@@ -86,7 +86,6 @@ def small_book(checkout: Checkout) -> Checkout:
     shutil.copytree(BOOK, checkout.book, ignore=without)
     (checkout.book / "chapter_data").mkdir()
     (checkout.book / "en").mkdir()
-    (checkout.root / "src" / "worked_examples").mkdir()
     index = "# A book\n\n```{toctree}\nsetup\n```\n"
     (checkout.book / "en" / "index.md").write_text(index, encoding="utf-8")
     (checkout.book / "en" / "setup.md").write_text("# Set-up\n", encoding="utf-8")

@@ -33,6 +33,13 @@ def rows(text: str) -> list[str]:
     return [row for row in text.splitlines() if re.match(r"\| (\[Day )?\d", row)]
 
 
+def report(text: str) -> tuple[list[tuple[str, str]], str]:
+    """Return the first report of a page: each task with its status, and the rest."""
+    shown = text.partition("$ pdm run test")[2].partition("```")[0]
+    status, _, rest = shown.partition("\n\n")
+    return re.findall(r"  task \d  (.+?) {2,}(.+)", status), rest
+
+
 @each_week
 def test_the_readme_lists_each_day_of_a_week_once(week: Week) -> None:
     own = section(README, week)
@@ -59,13 +66,14 @@ def test_the_first_page_links_each_day_of_a_week(week: Week) -> None:
 
 @each_week
 def test_the_table_of_contents_has_each_day_of_a_week(week: Week) -> None:
-    """There may be pages between the days that belong to none."""
+    """Pages about the whole week stand before, between and after its days."""
     title = week.title[0].lower() + week.title[1:]
     caption = f":caption: Week {week.number}, {title}\n"
 
     listed = INDEX.partition(caption)[2].partition("```")[0].split()
 
-    assert [one for one in listed if "-day-" in one] == [
+    assert all(page.startswith(f"week-{week.number}-") for page in listed)
+    assert [page for page in listed if "-day-" in page] == [
         day.chapter for day in week.days
     ]
 
@@ -86,6 +94,18 @@ def test_who_needs_cpp_is_told_from_when_on() -> None:
     assert f"From Day {first.day} of Week {first.week} on" in " ".join(README.split())
     for text in (INDEX, PREFACE):
         assert "Day <<cpp_day>> of Week <<cpp_week>>" in text
+
+
+def test_the_readme_shows_the_report_of_the_first_page() -> None:
+    """That one is run as the book is checked; nobody runs the README."""
+    day = [task for task in tasks() if (task.address.week, task.address.day) == (1, 4)]
+    statuses, rest = report(README)
+
+    run, run_rest = report(INDEX)
+
+    assert (statuses[: len(run)], rest) == (run, run_rest)
+    left = [f"{task.title} (optional)" if task.optional else task.title for task in day]
+    assert statuses[len(run) :] == [(one, "not started") for one in left[len(run) :]]
 
 
 def test_the_preface_counts_the_weeks() -> None:

@@ -17,11 +17,12 @@ def answer(generate: Any, text: str | bytes = " sat", **options: Any) -> Any:  #
     Args:
         generate: The loop.
         text: What the likeliest tokens spell.
-        **options: `sampler`, or what `ScriptedModel` takes.
+        **options: `prompt`, `sampler`, or what `ScriptedModel` takes.
     """
     sampler = options.pop("sampler", None)
-    model = ScriptedModel(PROMPT, text, **options)
-    return generate(model, ByteTokenizer(), PROMPT, sampler)
+    prompt = options.pop("prompt", PROMPT)
+    model = ScriptedModel(prompt, text, **options)
+    return generate(model, ByteTokenizer(), prompt, sampler)
 
 
 def screen(generate: Any, text: str = " sat") -> str:  # noqa: ANN401

@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
         }
         | {
             f"src/{WORKED_EXAMPLES.name}/{path.name}": path.read_text("utf-8")
-            for path in WORKED_EXAMPLES.iterdir()
+            for path in WORKED_EXAMPLES.glob("*")
         }
         | {
             f"tests/{name}": (TESTS / name).read_text(encoding="utf-8")
