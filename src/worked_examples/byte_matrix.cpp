@@ -119,7 +119,7 @@ void check(const Rung& rung, Problem& one) {
     const auto at = static_cast<std::size_t>(o);
     double sum = 0;
     for (int i = 0; i < one.w.num_columns; ++i) {
-      sum += (one.w.row(o)[i] - kZero) * double{one.x[static_cast<std::size_t>(i)]};
+      sum += (one.w.row(o)[i] - zero) * double{one.x[static_cast<std::size_t>(i)]};
     }
     const double right = double{one.w.scales[at]} * sum;
     // Half a step of a byte in each term, as often up as down: 5 times its spread.

@@ -33,7 +33,7 @@ struct ByteMatrix {
   }
 };
 
-constexpr int kZero = 128;  // the byte that stands for zero
+constexpr int zero = 128;  // the byte that stands for zero
 
 /// Rung 1, the control: the formula.
 inline void rows_plain(const float* x, const ByteMatrix& w, float* y, Rows rows) {
@@ -41,7 +41,7 @@ inline void rows_plain(const float* x, const ByteMatrix& w, float* y, Rows rows)
     const std::uint8_t* q = w.row(o);
     float sum = 0;
     for (int i = 0; i < w.num_columns; ++i) {
-      sum += static_cast<float>(q[i] - kZero) * x[i];
+      sum += static_cast<float>(q[i] - zero) * x[i];
     }
     y[o] = w.scales[o] * sum;
   }
@@ -55,10 +55,10 @@ inline void rows_of_four(const float* x, const ByteMatrix& w, float* y, Rows row
     const int next = w.num_columns;
     float a = 0, b = 0, c = 0, d = 0;
     for (int i = 0; i < w.num_columns; ++i) {
-      a += static_cast<float>(q[i] - kZero) * x[i];
-      b += static_cast<float>(q[i + next] - kZero) * x[i];
-      c += static_cast<float>(q[i + 2 * next] - kZero) * x[i];
-      d += static_cast<float>(q[i + 3 * next] - kZero) * x[i];
+      a += static_cast<float>(q[i] - zero) * x[i];
+      b += static_cast<float>(q[i + next] - zero) * x[i];
+      c += static_cast<float>(q[i + 2 * next] - zero) * x[i];
+      d += static_cast<float>(q[i + 3 * next] - zero) * x[i];
     }
     y[o] = w.scales[o] * a;
     y[o + 1] = w.scales[o + 1] * b;
@@ -81,7 +81,7 @@ inline void rows_converted(const float* x, const ByteMatrix& w, float* y, Rows r
       Floats numbers;
       std::memcpy(&bytes, q + i, sizeof(bytes));
       std::memcpy(&numbers, x + i, sizeof(numbers));
-      const Integers integers = __builtin_convertvector(bytes, Integers) - kZero;
+      const Integers integers = __builtin_convertvector(bytes, Integers) - zero;
       sums += __builtin_convertvector(integers, Floats) * numbers;
     }
     y[o] = w.scales[o] * (sums[0] + sums[1] + sums[2] + sums[3]);
@@ -94,7 +94,7 @@ __attribute__((always_inline)) inline float row_in_lanes(
   float sums[64] = {};
   for (int i = 0; i < num_columns; i += 64) {
     for (int lane = 0; lane < 64; ++lane) {
-      sums[lane] += static_cast<float>(q[i + lane] - kZero) * x[i + lane];
+      sums[lane] += static_cast<float>(q[i + lane] - zero) * x[i + lane];
     }
   }
   for (int half = 32; half > 0; half /= 2) {
@@ -150,7 +150,7 @@ inline void rows_in_bytes(const ByteVector& x, const ByteMatrix& w, float* y, Ro
     for (int i = 0; i < w.num_columns; ++i) {
       dot += q[i] * x.p[static_cast<std::size_t>(i)];
     }
-    y[o] = w.scales[o] * x.scale * static_cast<float>(dot - kZero * x.sum);
+    y[o] = w.scales[o] * x.scale * static_cast<float>(dot - zero * x.sum);
   }
 }
 
@@ -166,7 +166,7 @@ TINY_LLM_AVX512_VNNI inline void rows_with_vnni(
       const __m512i numbers = _mm512_loadu_si512(x.p.data() + i);
       dots = _mm512_dpbusd_epi32(dots, weights, numbers);
     }
-    const int dot = _mm512_reduce_add_epi32(dots) - kZero * x.sum;
+    const int dot = _mm512_reduce_add_epi32(dots) - zero * x.sum;
     y[o] = w.scales[o] * x.scale * static_cast<float>(dot);
   }
 }

@@ -23,7 +23,7 @@ struct Loop {
   float (*sum)(const float*, std::ptrdiff_t);
 };
 
-constexpr Loop kLoops[] = {
+constexpr Loop loops[] = {
     {"one sum", one_sum},
     {"sums in lanes", sums_in_lanes},
     {"one of each line", one_of_each_line},
@@ -32,7 +32,7 @@ constexpr Loop kLoops[] = {
 /// Time all loops on some numbers.
 void time_loops(
     const char* where, const std::vector<float>& x, int num_runs, int repeats) {
-  for (const auto& [name, sum] : kLoops) {
+  for (const auto& [name, sum] : loops) {
     const auto n = static_cast<std::ptrdiff_t>(x.size());
     const auto run = [&] { result = sum(x.data(), n); };
     print(name, where, quartile_ns(Time::of_this_thread, num_runs, repeats, run));
@@ -63,16 +63,16 @@ void time_wake() {
   std::mutex mutex;
   std::condition_variable changed;
   int asked = 0, answered = 0;
-  constexpr int kRuns = 200;
+  constexpr int num_runs = 200;
   std::thread sleeper([&] {
     std::unique_lock lock(mutex);
-    while (answered < kRuns) {
+    while (answered < num_runs) {
       changed.wait(lock, [&] { return asked > answered; });
       ++answered;
       changed.notify_all();
     }
   });
-  print("wake a sleeping thread", "", quartile_ns(Time::passing, kRuns, 1, [&] {
+  print("wake a sleeping thread", "", quartile_ns(Time::passing, num_runs, 1, [&] {
           std::unique_lock lock(mutex);
           ++asked;
           changed.notify_all();
@@ -84,14 +84,14 @@ void time_wake() {
 /// Time how long it takes until a thread that keeps looking has seen work and answered.
 void time_hand_over() {
   std::atomic<int> asked = 0, answered = 0;
-  constexpr int kRuns = 20000;
+  constexpr int num_runs = 20000;
   std::thread looker([&] {
-    for (int round = 1; round <= kRuns; ++round) {
+    for (int round = 1; round <= num_runs; ++round) {
       while (asked.load() < round) std::this_thread::yield();
       answered.store(round);
     }
   });
-  print("call one that is awake", "", quartile_ns(Time::passing, kRuns, 1, [&] {
+  print("call one that is awake", "", quartile_ns(Time::passing, num_runs, 1, [&] {
           const int round = asked.fetch_add(1) + 1;
           while (answered.load() < round) {
           }

@@ -8,8 +8,8 @@
 
 namespace worked {
 
-constexpr int kLanes = 64;
-constexpr int kNumbersInALine = 16;  // 64 bytes, on most processors
+constexpr int lanes = 64;
+constexpr int numbers_in_a_line = 16;  // 64 bytes, on most processors
 
 /// Loop 1: every addition waits for the one before it.
 inline float one_sum(const float* x, std::ptrdiff_t n) {
@@ -20,11 +20,11 @@ inline float one_sum(const float* x, std::ptrdiff_t n) {
 
 /// Loop 2: 64 sums that do not wait for each other, in as many lanes.
 inline float sums_in_lanes(const float* x, std::ptrdiff_t n) {
-  float sums[kLanes] = {};
-  for (std::ptrdiff_t i = 0; i < n; i += kLanes) {
-    for (int lane = 0; lane < kLanes; ++lane) sums[lane] += x[i + lane];
+  float sums[lanes] = {};
+  for (std::ptrdiff_t i = 0; i < n; i += lanes) {
+    for (int lane = 0; lane < lanes; ++lane) sums[lane] += x[i + lane];
   }
-  for (int half = kLanes / 2; half > 0; half /= 2) {
+  for (int half = lanes / 2; half > 0; half /= 2) {
     for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   }
   return sums[0];
@@ -34,8 +34,8 @@ inline float sums_in_lanes(const float* x, std::ptrdiff_t n) {
 /// not the additions that it waits for.
 inline float one_of_each_line(const float* x, std::ptrdiff_t n) {
   float sums[4] = {};
-  for (std::ptrdiff_t i = 0; i < n; i += 4 * kNumbersInALine) {
-    for (int k = 0; k < 4; ++k) sums[k] += x[i + k * kNumbersInALine];
+  for (std::ptrdiff_t i = 0; i < n; i += 4 * numbers_in_a_line) {
+    for (int k = 0; k < 4; ++k) sums[k] += x[i + k * numbers_in_a_line];
   }
   return one_sum(sums, 4);
 }

@@ -43,7 +43,7 @@ def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
     folder = tmp_path / "worked_examples"
     shutil.copytree(WORKED_EXAMPLES, folder)
     # The last rung forgets that 128 stands for zero.
-    wrong = text.replace("dot - kZero * x.sum", "dot")
+    wrong = text.replace("dot - zero * x.sum", "dot")
     assert wrong != text
     (folder / "byte_matrix.h").write_text(wrong, encoding="utf-8")
     compiled = tmp_path / "wrong"
