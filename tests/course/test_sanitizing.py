@@ -153,7 +153,7 @@ def test_after_a_crash_the_kernels_are_looked_at_without_being_asked(
     grading.look_at_kernels([crashed, passed], "tiny_llm_ref", is_asked=False)
 
     assert asked == [list(task.kernels)]
-    assert capsys.readouterr().out.endswith("sanitizers of the compiler:\nfound\n")
+    assert capsys.readouterr().out.endswith("under the compiler's sanitizers:\nfound\n")
 
 
 def test_kernels_that_pass_may_have_been_lucky(
