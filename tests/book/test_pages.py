@@ -10,13 +10,21 @@ from playwright.sync_api import expect
 from tests.book.conftest import OpenPage
 
 from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.places import KERNELS, ROOT, SHARED_KERNELS, STARTER, TESTS
+from tiny_llm_course.places import (
+    KERNELS,
+    ROOT,
+    SHARED_KERNELS,
+    STARTER,
+    TESTS,
+    WORKED_EXAMPLES,
+)
 
 CHAPTERS = [path.stem for path in chapters()]
 SHOWN = (
     *STARTER.glob("[!_]*.py"),
     *(KERNELS / "kernels").glob("*.h"),
     *(SHARED_KERNELS / "kernels").glob("*.h"),
+    *WORKED_EXAMPLES.glob("*"),
     *TESTS.glob("test_*.py"),
 )
 SOURCES = sorted(
