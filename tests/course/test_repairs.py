@@ -133,6 +133,19 @@ def test_a_change_may_leave_a_known_mistake(tmp_path: Path) -> None:
     assert "Line 4 of `basics.py`: `x.astype(mx.float32)` stands where" in found.says
 
 
+def test_to_cut_out_what_is_wrong_explains_nothing(tmp_path: Path) -> None:
+    """Without its end it forgets the bias. That is not what it does."""
+    found = _repaired(
+        tmp_path,
+        LINEAR,
+        "def linear(x, w, bias=None):\n"
+        "    y = x @ w.T\n"
+        "    return y if bias is None else mx.exp(y) * mx.cos(bias)\n",
+    )
+
+    assert found is None
+
+
 def test_pieces_of_the_reference_may_take_the_place_of_a_name() -> None:
     """They hold public names only, which every solution has."""
     ours = text_of("quantize.dequantize")
