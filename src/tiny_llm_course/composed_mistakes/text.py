@@ -240,6 +240,10 @@ MOST_ZEROS = 2**24
 """No graded test asks for a buffer of so many entries."""
 
 
+_UNFLATTEN, _SPLIT, _ZEROS = mx.unflatten, mx.split, mx.zeros
+"""What MLX has, also while the functions below stand in their places."""
+
+
 class CarefulMlx:
     """The module `mlx.core`, which raises where it would end the process."""
 
@@ -248,14 +252,14 @@ class CarefulMlx:
         """Cut an axis, but never into parts of no length."""
         if 0 in shape:
             raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
-        return mx.unflatten(x, axis, shape)
+        return _UNFLATTEN(x, axis, shape)
 
     @staticmethod
     def split(x: mx.array, parts: int | list[int], axis: int = 0) -> Any:  # noqa: ANN401
         """Split an array, but never into no parts."""
         if parts == 0:
             raise ValueError("[split] Cannot split an array into 0 parts")
-        return mx.split(x, parts, axis)
+        return _SPLIT(x, parts, axis)
 
     @staticmethod
     def zeros(shape: int | Sequence[int], dtype: mx.Dtype = mx.float32) -> mx.array:
@@ -263,7 +267,7 @@ class CarefulMlx:
         num_entries = math.prod([shape] if isinstance(shape, int) else shape)
         if num_entries > MOST_ZEROS:
             raise ValueError(f"[zeros] Cannot make {num_entries} entries")
-        return mx.zeros(shape, dtype)
+        return _ZEROS(shape, dtype)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - anything of MLX
         """Return what MLX has."""

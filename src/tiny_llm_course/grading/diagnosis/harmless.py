@@ -2,12 +2,14 @@
 
 import resource
 import signal
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 import mlx.core as mx
+
+from tiny_llm_course.composed_mistakes.text import CarefulMlx
 
 CALL_S = 0.5
 """CPU time that the tests of one change may take: a changed loop may never end."""
@@ -18,6 +20,10 @@ MEMORY_BYTES = 6 * 2**30
 Beyond it MLX ends the process, all of whose results are written by then. Without it the
 system might have to.
 """
+
+
+CAREFUL = ("unflatten", "split", "zeros")
+"""Functions of MLX that may end the process, and do not in `CarefulMlx`."""
 
 
 class TooLongError(BaseException):
@@ -44,34 +50,22 @@ def in_time() -> Generator[None]:
 @contextmanager
 def harmless() -> Generator[None]:
     """Limit memory, and let raise what would end the process inside MLX."""
-    unflatten: Any = mx.unflatten
+    usual = {name: getattr(mx, name) for name in CAREFUL}
+    write: Any = mx.array.__setitem__
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     if not mx.is_available(mx.gpu):
         soft = min(one for one in (MEMORY_BYTES, *limits) if one >= 0)
         resource.setrlimit(resource.RLIMIT_DATA, (soft, limits[1]))
-    write: Any = mx.array.__setitem__
-    mx.unflatten, mx.array.__setitem__ = _or_raise(unflatten), _inside(write)
+    for name in CAREFUL:
+        setattr(mx, name, getattr(CarefulMlx, name))
+    mx.array.__setitem__ = _inside(write)
     try:
         yield
     finally:
-        mx.unflatten, mx.array.__setitem__ = unflatten, write
+        for name, function in usual.items():
+            setattr(mx, name, function)
+        mx.array.__setitem__ = write
         resource.setrlimit(resource.RLIMIT_DATA, limits)
-
-
-def _or_raise(unflatten: Callable[..., mx.array]) -> Callable[..., mx.array]:
-    """Return MLX's function, made to raise where it would divide by 0."""
-
-    def careful(
-        a: mx.array,
-        axis: int,
-        shape: Sequence[int],
-        **kwargs: Any,  # noqa: ANN401
-    ) -> mx.array:
-        if 0 in shape:
-            raise ValueError("[unflatten] Cannot cut an axis into parts of length 0")
-        return unflatten(a, axis, shape, **kwargs)
-
-    return careful
 
 
 def _inside(write: Callable[..., None]) -> Callable[..., None]:
