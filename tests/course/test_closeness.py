@@ -12,6 +12,7 @@ from tiny_llm_course.grading.judgement.closeness import (
     ulps_off,
 )
 from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal, weight
+from tiny_llm_course.grading.judgement.verdict import is_equal
 from tiny_llm_course.oracle import attention, basics, layer_norm
 
 
@@ -230,3 +231,9 @@ def test_attention_is_right_whichever_factor_is_scaled(
 
     assert is_close(scaled_query, expected)
     assert is_close(scaled_scores, expected)
+
+
+def test_a_large_number_is_compared_with_an_array() -> None:
+    """MLX cannot make an int32 of it, and raises."""
+    assert not is_equal(3784704000, mx.array([1, 2]))
+    assert is_equal(mx.array([1, 2]), mx.array([1, 2]))
