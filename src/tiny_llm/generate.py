@@ -8,8 +8,6 @@ from jaxtyping import Float, Integer
 
 from tiny_llm_course import todo
 
-from .kv_cache import TinyKvFullCache
-
 Model = Callable[[Integer[mx.array, "1 L"]], Float[mx.array, "1 L V"]]
 Sampler = Callable[[Float[mx.array, "1 V"]], Integer[mx.array, " 1"]]
 

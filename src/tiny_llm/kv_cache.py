@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from tiny_llm_course import todo
 
-from . import kernels
 from .masks import Mask
 
 

@@ -6,8 +6,6 @@ from mlx import nn
 
 from tiny_llm_course import todo
 
-from . import kernels
-
 
 def dequantize_linear(
     mlx_layer: nn.Linear | nn.Embedding | nn.QuantizedLinear | nn.QuantizedEmbedding,

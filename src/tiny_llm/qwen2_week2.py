@@ -10,8 +10,7 @@ from mlx import nn
 
 from tiny_llm_course import todo
 
-from . import kernels
-from .attention import flash_attention, scaled_dot_product_attention_grouped
+from .attention import scaled_dot_product_attention_grouped
 from .basics import linear, silu
 from .checks import check_heads, check_is_qwen2, checked
 from .embedding import Embedding
@@ -19,9 +18,6 @@ from .kv_cache import TinyKvCache
 from .layer_norm import RMSNorm
 from .masks import Mask
 from .positional_encoding import RoPE
-from .quantize import QuantizedWeights, quantized_linear
-from .weights import PackedEmbedding, for_kernels
-from .whole_layer import WholeLayer
 
 
 class Qwen2MultiHeadAttention:
@@ -34,10 +30,10 @@ class Qwen2MultiHeadAttention:
     Only the L new tokens are projected and rotated. The cache keeps keys as they are
     compared, rotated and one per key head.
 
-    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+    Arguments are those of Week 1's class, and one more.
 
     Args:
-        use_flash_attention: Whether to attend with `flash_attention` of day 6.
+        use_flash_attention: For day 6. Until then there is nothing to switch on.
     """
 
     def __init__(
@@ -45,10 +41,10 @@ class Qwen2MultiHeadAttention:
         hidden_size: int,
         num_heads: int,
         num_kv_heads: int,
-        wq: Float[mx.array, "HD E"] | QuantizedWeights,
-        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
-        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
-        wo: Float[mx.array, "E HD"] | QuantizedWeights,
+        wq: Float[mx.array, "HD E"],
+        wk: Float[mx.array, "HkvD E"],
+        wv: Float[mx.array, "HkvD E"],
+        wo: Float[mx.array, "E HD"],
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
@@ -81,16 +77,16 @@ class Qwen2MLP:
 
         y = (silu(x w_gate^T) * (x w_up^T)) w_down^T
 
-    Arguments are those of Week 1's class. Matrices may be packed.
+    Arguments are those of Week 1's class.
     """
 
     def __init__(
         self,
         dim: int,
         hidden_dim: int,
-        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
-        w_up: Float[mx.array, "I E"] | QuantizedWeights,
-        w_down: Float[mx.array, "E I"] | QuantizedWeights,
+        w_gate: Float[mx.array, "I E"],
+        w_up: Float[mx.array, "I E"],
+        w_down: Float[mx.array, "E I"],
     ) -> None:
         todo("week 2, day 1, task 2")
 
@@ -105,10 +101,10 @@ class Qwen2TransformerBlock:
         h = x + attention(norm_1(x), cache)
         y = h + mlp(norm_2(h))
 
-    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+    Arguments are those of Week 1's class, and one more.
 
     Args:
-        use_flash_attention: As in the attention, and a `WholeLayer` where it can be.
+        use_flash_attention: As in the attention.
     """
 
     def __init__(
@@ -118,16 +114,16 @@ class Qwen2TransformerBlock:
         hidden_size: int,
         intermediate_size: int,
         rms_norm_eps: float,
-        wq: Float[mx.array, "HD E"] | QuantizedWeights,
-        wk: Float[mx.array, "HkvD E"] | QuantizedWeights,
-        wv: Float[mx.array, "HkvD E"] | QuantizedWeights,
-        wo: Float[mx.array, "E HD"] | QuantizedWeights,
+        wq: Float[mx.array, "HD E"],
+        wk: Float[mx.array, "HkvD E"],
+        wv: Float[mx.array, "HkvD E"],
+        wo: Float[mx.array, "E HD"],
         bq: Float[mx.array, " HD"],
         bk: Float[mx.array, " HkvD"],
         bv: Float[mx.array, " HkvD"],
-        w_gate: Float[mx.array, "I E"] | QuantizedWeights,
-        w_up: Float[mx.array, "I E"] | QuantizedWeights,
-        w_down: Float[mx.array, "E I"] | QuantizedWeights,
+        w_gate: Float[mx.array, "I E"],
+        w_up: Float[mx.array, "I E"],
+        w_down: Float[mx.array, "E I"],
         w_input_layernorm: Float[mx.array, " E"],
         w_post_attention_layernorm: Float[mx.array, " E"],
         max_seq_len: int = 32768,
@@ -153,15 +149,12 @@ class Qwen2TransformerBlock:
 class Qwen2ModelWeek2:
     """The whole model, shown a text in pieces: it remembers those before.
 
-    Where the kernels are on, and the weights quantised, it computes in float32: that is
-    what they compute in, and by far the fastest dtype of MLX on a CPU.
-
     Attributes:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
-        mlx_model: As for Week 1. Weights stay packed where they are quantised.
-        enable_flash_attn: Whether to attend with `flash_attention` of day 6.
+        mlx_model: As for Week 1.
+        enable_flash_attn: For day 6. Until then there is nothing to switch on.
     """
 
     def __init__(self, mlx_model: Any, enable_flash_attn: bool = False) -> None:  # noqa: ANN401

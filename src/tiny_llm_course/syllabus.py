@@ -145,15 +145,20 @@ class Week:
 @functools.cache
 def weeks() -> tuple[Week, ...]:
     """Read the whole syllabus."""
-    text = Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8")
     return tuple(
         Week(
             week["number"],
             week["title"],
             tuple(_day(week["number"], day) for day in week["days"]),
         )
-        for week in tomllib.loads(text)["weeks"]
+        for week in _read()["weeks"]
     )
+
+
+@functools.cache
+def _read() -> dict[str, Any]:
+    text = Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def tasks() -> Iterator[Task]:
@@ -177,6 +182,32 @@ def task_at(address: Address | str) -> Task:
     """Return the task at `address`."""
     wanted = Address.parse(address) if isinstance(address, str) else address
     return next(task for task in tasks() if task.address == wanted)
+
+
+def first_day_of(file: str) -> tuple[int, int] | None:
+    """Return the week and day that first ask for something in a Python file.
+
+    Args:
+        file: Its name without `.py`. Nobody may ask for anything in it: None.
+    """
+    asking = (
+        (task.address.week, task.address.day)
+        for task in tasks()
+        if any(symbol.startswith(f"{file}.") for symbol in task.symbols)
+    )
+    return next(asking, None)
+
+
+def brought_by(name: str) -> tuple[int, int] | None:
+    """Return the week and day that bring a name. None if it was always there.
+
+    Args:
+        name: A symbol as in the syllabus, a file without `.py`, or what is in one.
+    """
+    asking = next((one.address for one in tasks() if name in one.symbols), None)
+    given: str | None = _read()["given"].get(name.partition(".")[0])
+    address = asking or (Address.parse(given) if given else None)
+    return address and (address.week, address.day)
 
 
 def foundations(task: Task) -> set[Address]:

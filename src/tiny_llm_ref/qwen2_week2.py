@@ -32,10 +32,10 @@ class Qwen2MultiHeadAttention:
     Only the L new tokens are projected and rotated. The cache keeps keys as they are
     compared, rotated and one per key head.
 
-    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+    Arguments are those of Week 1's class, and one more.
 
     Args:
-        use_flash_attention: Whether to attend with `flash_attention` of day 6.
+        use_flash_attention: For day 6. Until then there is nothing to switch on.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Qwen2MLP:
 
         y = (silu(x w_gate^T) * (x w_up^T)) w_down^T
 
-    Arguments are those of Week 1's class. Matrices may be packed.
+    Arguments are those of Week 1's class.
     """
 
     def __init__(
@@ -132,10 +132,10 @@ class Qwen2TransformerBlock:
         h = x + attention(norm_1(x), cache)
         y = h + mlp(norm_2(h))
 
-    Arguments are those of Week 1's class, and one more. Matrices may be packed.
+    Arguments are those of Week 1's class, and one more.
 
     Args:
-        use_flash_attention: As in the attention, and a `WholeLayer` where it can be.
+        use_flash_attention: As in the attention.
     """
 
     def __init__(
@@ -202,22 +202,19 @@ class Qwen2TransformerBlock:
 class Qwen2ModelWeek2:
     """The whole model, shown a text in pieces: it remembers those before.
 
-    Where the kernels are on, and the weights quantised, it computes in float32: that is
-    what they compute in, and by far the fastest dtype of MLX on a CPU.
-
     Attributes:
         num_hidden_layers: Number of layers, and so of the caches that it needs.
 
     Args:
-        mlx_model: As for Week 1. Weights stay packed where they are quantised.
-        enable_flash_attn: Whether to attend with `flash_attention` of day 6.
+        mlx_model: As for Week 1.
+        enable_flash_attn: For day 6. Until then there is nothing to switch on.
     """
 
     def __init__(self, mlx_model: Any, enable_flash_attn: bool = False) -> None:  # noqa: ANN401
         args = mlx_model.args
         check_is_qwen2("Qwen2ModelWeek2", args)
         weights = mlx_model.model
-        table = _stored(weights.embed_tokens)
+        table = _stored(weights.embed_tokens)  # packed where it is quantised
         self.embedding = (
             PackedEmbedding(table)
             if isinstance(table, QuantizedWeights)
@@ -231,6 +228,7 @@ class Qwen2ModelWeek2:
         self.w_lm_head = (
             table if args.tie_word_embeddings else _stored(mlx_model.lm_head)
         )
+        # The kernels compute in float32, by far the fastest dtype of MLX on a CPU.
         self.widens = kernels.are_on() and isinstance(self.w_lm_head, QuantizedWeights)
 
     def __call__(

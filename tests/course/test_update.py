@@ -132,7 +132,7 @@ def test_given_code_that_differs_is_named_and_left_alone(
     result = pdm_run("update")
 
     assert result.stdout == (
-        "src/tiny_llm/quantize.py:12  dequantize_linear differs from what the course "
+        "src/tiny_llm/quantize.py:10  dequantize_linear differs from what the course "
         "gives now; it stays as it is\n"
     )
     assert result.exit_code == 0

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tiny_llm_course.editing.cpp_code import TODO_INCLUDE, CppCode
+from tiny_llm_course.editing.later import without_later
 from tiny_llm_course.editing.python_code import (
     PythonCode,
     PythonDefinition,
@@ -152,7 +153,7 @@ def stub(source: str, file: str) -> str:
         done = one.end
         if not any(name.startswith("_") for name in one.names - needed):
             text += between + _without_answer(one, given, file)
-    stubs = PythonCode.parse(f"{text}\n")
+    stubs = without_later(PythonCode.parse(f"{text}\n"), file)
     return stubs.with_import(TODO_IMPORT).text if " todo(" in text else stubs.text
 
 
