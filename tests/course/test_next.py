@@ -20,7 +20,7 @@ BEGINNING = f"""\
 Next: week 1, day 1, task 1: Softmax and scaled dot-product attention (not started)
   read   pdm run book week-1-day-1-attention#task-1
   write  src/tiny_llm/basics.py:9  softmax
-  write  src/tiny_llm/attention.py:15  scaled_dot_product_attention_simple
+  write  src/tiny_llm/attention.py:14  scaled_dot_product_attention_simple
   test   pdm run test --week 1 --day 1 --task 1
   stuck  pdm run hint --week 1 --day 1 --task 1
 """
