@@ -52,6 +52,19 @@ def case_of(
     return next(row for row in bench()["rows"] if asked.items() <= row.items())
 
 
+def speed_of_rung(rung: str, model: str, tokens: int) -> float:
+    """Return the tokens per second that our model generates with one rung's code.
+
+    Args:
+        rung: The result of a day, as the table of the bench names it.
+        model: A model of `bench.models`.
+        tokens: How many tokens the cache holds.
+    """
+    asked = {"rung": rung, "model": model, "work": "generate", "tokens": tokens}
+    row = next(row for row in bench()["rows"] if asked.items() <= row.items())
+    return float(row["tokens_per_s"])
+
+
 def ladder() -> Sequence[Row]:
     """Return the rows of `pdm run lab matvec-ladder`."""
     return matvec_ladder.LAB.kept(RESULTS).read()

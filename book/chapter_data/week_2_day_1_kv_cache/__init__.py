@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 
 from .counting import FIRST, SHAPES, STEP, growth, sizes_of, steps
+from .measured_speeds import speeds
 from .pictures import draw_buffer, draw_growth, draw_mask
 
 PROMPT, ANSWER = 12, 32
@@ -19,6 +20,7 @@ def numbers() -> dict[str, Any]:
         "answers": [steps(PROMPT, one) for one in (10, 100, 1_000, 10_000)],
         "size": {name: sizes_of(shape) for name, shape in SHAPES.items()},
         "growth": [growth(one) for one in (100, 1_000, 32_768)],
+        "speed": speeds(),
     }
 
 

@@ -5,6 +5,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import style
+from tiny_llm_lab import measured
+from tiny_llm_lab.bench.models import EMBEDDED_MODEL
 
 from .by_hand import (
     ROW,
@@ -43,6 +45,10 @@ def numbers() -> dict[str, Any]:
         "qwen2": qwen2_bytes(),
         "operations": operations(),
         "cost": costs(),
+        "speed": {
+            "dense": measured.speed_of_rung("cache", EMBEDDED_MODEL, 32),
+            "packed": measured.speed_of_rung("quantised", EMBEDDED_MODEL, 32),
+        },
         "error_growth": costs()["b4"]["g64"]["error"] / costs()["b8"]["g64"]["error"],
     }
 

@@ -20,7 +20,6 @@ Figure.define("growing-cache", ({ text, data, ui }) => {
     joined: (_, needed) => needed,
   };
 
-  const prompt = ui.slider({ name: "prompt", label: text.prompt, min: 1, max: 256, step: 1, value: 12 });
   const steps = ui.slider({ name: "steps", label: text.steps, min: 1, max: MOST, step: 1, value: 32 });
   const way = ui.choice({
     name: "way", label: text.way, value: "doubling",
@@ -28,6 +27,7 @@ Figure.define("growing-cache", ({ text, data, ui }) => {
   });
   const next = ui.button({ name: "next", label: text.next, action: toNextMove });
   next.style.justifySelf = "start";
+  const prompt = ui.slider({ name: "prompt", label: text.prompt, min: 1, max: 256, step: 1, value: 12 });
 
   const buffer = ui.drawing({ width: WIDTH, height: 19 + ROWS * SIDE, alt: text.buffer_alt });
   ui.legend([
