@@ -22,11 +22,11 @@ class TinyKvCache(ABC):
     @abstractmethod
     def update_and_fetch(
         self,
-        key: Float[mx.array, "B H L D"],
-        value: Float[mx.array, "B H L D"],
+        key: Float[mx.array, "B H_kv L D"],
+        value: Float[mx.array, "B H_kv L D"],
         mask_length: int | None = None,
         mask: Mask = None,
-    ) -> tuple[Float[mx.array, "B H S D"], Float[mx.array, "B H S D"], int, Mask]:
+    ) -> tuple[Float[mx.array, "B H_kv S D"], Float[mx.array, "B H_kv S D"], int, Mask]:
         """Add the keys and values of L new tokens, and hand out those of all tokens.
 
         Args:
@@ -45,7 +45,7 @@ class TinyKvCache(ABC):
 class TinyKvFullCache(TinyKvCache):
     """Remember every token, in arrays that have room to spare.
 
-    Keys and values stand in two buffers, B x H x capacity x D, of which the first
+    Keys and values stand in two buffers, B x H_kv x capacity x D, of which the first
     `offset` places are taken. A token that fits is written into its place. One that
     does not fit first moves everything into buffers that are twice as long, so n
     tokens, one after the other, cause fewer than 2 n of them to be moved.
@@ -62,11 +62,11 @@ class TinyKvFullCache(TinyKvCache):
 
     def update_and_fetch(
         self,
-        key: Float[mx.array, "B H L D"],
-        value: Float[mx.array, "B H L D"],
+        key: Float[mx.array, "B H_kv L D"],
+        value: Float[mx.array, "B H_kv L D"],
         mask_length: int | None = None,
         mask: Mask = None,
-    ) -> tuple[Float[mx.array, "B H S D"], Float[mx.array, "B H S D"], int, Mask]:
+    ) -> tuple[Float[mx.array, "B H_kv S D"], Float[mx.array, "B H_kv S D"], int, Mask]:
         """Add the keys and values of L new tokens, and hand out those of all tokens.
 
         Args:

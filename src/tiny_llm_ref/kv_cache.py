@@ -21,11 +21,11 @@ class TinyKvCache(ABC):
     @abstractmethod
     def update_and_fetch(
         self,
-        key: Float[mx.array, "B H L D"],
-        value: Float[mx.array, "B H L D"],
+        key: Float[mx.array, "B H_kv L D"],
+        value: Float[mx.array, "B H_kv L D"],
         mask_length: int | None = None,
         mask: Mask = None,
-    ) -> tuple[Float[mx.array, "B H S D"], Float[mx.array, "B H S D"], int, Mask]:
+    ) -> tuple[Float[mx.array, "B H_kv S D"], Float[mx.array, "B H_kv S D"], int, Mask]:
         """Add the keys and values of L new tokens, and hand out those of all tokens.
 
         Args:
@@ -44,7 +44,7 @@ class TinyKvCache(ABC):
 class TinyKvFullCache(TinyKvCache):
     """Remember every token, in arrays that have room to spare.
 
-    Keys and values stand in two buffers, B x H x capacity x D, of which the first
+    Keys and values stand in two buffers, B x H_kv x capacity x D, of which the first
     `offset` places are taken. A token that fits is written into its place. One that
     does not fit first moves everything into buffers that are twice as long, so n
     tokens, one after the other, cause fewer than 2 n of them to be moved.
@@ -63,11 +63,11 @@ class TinyKvFullCache(TinyKvCache):
 
     def update_and_fetch(
         self,
-        key: Float[mx.array, "B H L D"],
-        value: Float[mx.array, "B H L D"],
+        key: Float[mx.array, "B H_kv L D"],
+        value: Float[mx.array, "B H_kv L D"],
         mask_length: int | None = None,
         mask: Mask = None,
-    ) -> tuple[Float[mx.array, "B H S D"], Float[mx.array, "B H S D"], int, Mask]:
+    ) -> tuple[Float[mx.array, "B H_kv S D"], Float[mx.array, "B H_kv S D"], int, Mask]:
         """Add the keys and values of L new tokens, and hand out those of all tokens.
 
         Args:
@@ -103,10 +103,10 @@ class _Buffers:
 
     def lend(
         self,
-        key: Float[mx.array, "B H L D"],
-        value: Float[mx.array, "B H L D"],
+        key: Float[mx.array, "B H_kv L D"],
+        value: Float[mx.array, "B H_kv L D"],
         num_places: int,
-    ) -> tuple[Float[mx.array, "B H C D"], Float[mx.array, "B H C D"]]:
+    ) -> tuple[Float[mx.array, "B H_kv C D"], Float[mx.array, "B H_kv C D"]]:
         """Hand out both, with room for all tokens, to be written into.
 
         Args:
@@ -120,7 +120,7 @@ class _Buffers:
         )
 
     def take_back(
-        self, keys: Float[mx.array, "B H C D"], values: Float[mx.array, "B H C D"]
+        self, keys: Float[mx.array, "B H_kv C D"], values: Float[mx.array, "B H_kv C D"]
     ) -> None:
         """Keep both, with what has been written into them."""
         self._keys, self._values = keys, values
@@ -136,10 +136,10 @@ class _Buffers:
 
 
 def _with_room(
-    buffer: Float[mx.array, "B H C D"] | None,
-    new: Float[mx.array, "B H L D"],
+    buffer: Float[mx.array, "B H_kv C D"] | None,
+    new: Float[mx.array, "B H_kv L D"],
     num_places: int,
-) -> Float[mx.array, "B H C2 D"]:
+) -> Float[mx.array, "B H_kv C2 D"]:
     """Return `buffer` if it has the places, and otherwise a longer one with its rows.
 
     Args:
@@ -147,13 +147,13 @@ def _with_room(
         new: What will be written next: it says how long the other axes are.
         num_places: How many places are needed.
     """
-    B, H, _, D = new.shape  # noqa: N806 - the axes as in the shapes
+    B, H_kv, _, D = new.shape  # noqa: N806 - the axes as in the shapes
     if buffer is None:
         # At least 16, so that the first tokens of a short text do not move at once.
-        return mx.zeros((B, H, max(num_places, 16), D), new.dtype)
+        return mx.zeros((B, H_kv, max(num_places, 16), D), new.dtype)
     capacity = buffer.shape[2]
     if num_places <= capacity:
         return buffer
     num_spare = max(num_places, 2 * capacity) - capacity
-    spare = mx.zeros((B, H, num_spare, D), buffer.dtype)
+    spare = mx.zeros((B, H_kv, num_spare, D), buffer.dtype)
     return mx.concatenate([buffer, spare], axis=2)
