@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tiny_llm_course.book import checking, transcripts, typed_commands
+from tiny_llm_course.book import checking, checkouts, transcripts, typed_commands
 from tiny_llm_course.book.facts import counts
 from tiny_llm_course.book.markdown import blocks
+from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.syllabus import tasks
 
 CHAPTER = "week-1-day-4-rmsnorm-and-mlp"
 NOTHING_DONE = f"0 of {counts()['num_tasks']} tasks are done."
@@ -69,14 +71,30 @@ def test_a_transcript_is_brought_up_to_date(tmp_path: Path) -> None:
 def test_a_mistake_of_another_day_is_named_with_its_chapter(tmp_path: Path) -> None:
     mistake = "week-1-day-1-attention#scores-not-scaled"
 
-    checkout = transcripts.lay_out(tmp_path, CHAPTER, mistake)
+    checkout = checkouts.lay_out(tmp_path, CHAPTER, mistake)
 
     text = (checkout.starter / "attention.py").read_text(encoding="utf-8")
     name = "scaled_dot_product_attention_simple"
     assert f"{name} = mistake('week_1_day_1', 'scores_not_scaled')\n" in text
 
 
-MISTAKE = ":solution: expected starter, reference or a known mistake, got "
+def test_at_the_end_of_a_day_later_tasks_are_not_begun(tmp_path: Path) -> None:
+    """Nor are optional ones, which a learner may have left out."""
+    checkout = checkouts.lay_out(tmp_path, CHAPTER, "so-far")
+
+    begun = [
+        str(task.address)
+        for task in tasks()
+        if not all(is_untouched(checkout, part) for part in task.parts)
+    ]
+    assert begun == [
+        str(task.address)
+        for task in tasks()
+        if task.address.week == 1 and task.address.day <= 4 and not task.optional
+    ]
+
+
+MISTAKE = ":solution: expected starter, reference, so-far or a known mistake, got "
 COMMAND = "expected `pdm run` and a command of the course, got "
 
 
@@ -101,6 +119,11 @@ def test_what_cannot_be_run_is_a_complaint_like_others(
     (found,) = complaints(text, tmp_path)
 
     assert found.startswith(f"{CHAPTER}.md:3: {complaint}")
+
+
+def test_only_a_day_has_an_end(tmp_path: Path) -> None:
+    with pytest.raises(checkouts.CannotRun, match=r"a page with tasks, got preface$"):
+        checkouts.lay_out(tmp_path, "preface", "so-far")
 
 
 def test_what_cannot_be_run_cannot_be_brought_up_to_date(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, epsilon
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple as attention
 from tiny_llm_ref.basics import linear
 
+from .breaking import told
 from .by_hand import attention_by_hand, limits, softmax_by_hand
 from .pictures import draw_dot_products, draw_shapes, draw_splitting
 from .sentence import WORD_KEYS, WORD_QUERIES, WORDS, words_at_a_glance
@@ -27,6 +28,7 @@ def numbers() -> Mapping[str, Any]:
         "softmax": softmax_by_hand(),
         "limits": limits(),
         "worked": attention_by_hand(),
+        "told": told(),
         "spread": spread(),
         "num_rivals": NUM_RIVALS,
         "num_drawn": NUM_DRAWN,
@@ -35,6 +37,7 @@ def numbers() -> Mapping[str, Any]:
             "hidden": config["hidden_size"],
             "heads": config["num_attention_heads"],
             "width": head_dim(),
+            "root": math.isqrt(head_dim()),
             "layers": config["num_hidden_layers"],
         },
         "story": story_at_a_glance(),

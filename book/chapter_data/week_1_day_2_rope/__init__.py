@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import checkpoint, head_dim, sizes
 
+from .breaking import told
 from .by_hand import MEETINGS, PAIR, backwards, meeting, turned_pair
 from .model import model_with_other_rotations
 from .pictures import draw_pairings, draw_rotation
@@ -47,6 +48,7 @@ def numbers() -> dict[str, Any]:
         "head_dim": head_dim(),
         "embedded_turn": 2 * math.pi / speeds(head_dim(), sizes().rope_theta)[-1],
         "model": model_with_other_rotations(),
+        "told": told(),
     }
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import head_dim, sizes
 
+from .breaking import foreseen, told
 from .by_hand import worked_heads, worked_mask
 from .counts import BYTES, QWEN2, cache, copies, models, num_parameters, ours
 from .examples import examples as examples
@@ -21,6 +22,7 @@ from .trained import (
 
 def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
+    stories = told()
     return {
         "ours": ours(),
         "qwen2": models(),
@@ -32,6 +34,8 @@ def numbers() -> dict[str, Any]:
         "prefix": change_of_a_prefix(),
         "biases": bias_scores(),
         "key_bias": effect_of_the_key_bias(),
+        "told": stories,
+        "foreseen": foreseen(stories["right"]),
     }
 
 

@@ -12,6 +12,7 @@ from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
 
 from . import experiments
 from .activations import draw_activations, tabulated_activations
+from .breaking import told
 from .examples import examples as examples
 from .feed_forward_family import family_by_hand
 from .float16 import half_precision
@@ -41,6 +42,7 @@ def numbers() -> Mapping[str, Any]:
         **experiments.depth(),
         **experiments.speed(),
         **experiments.ablation(),
+        "told": told(),
     }
 
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import checkpoint
 
+from .breaking import told
 from .by_hand import toy_block, toy_table
 from .counting import (
     GROUP_SIZE,
@@ -42,6 +43,7 @@ def numbers() -> dict[str, Any]:
         "all_kv": growth("qwen2-0.5b", kv=14),
         "untied": {plain(name): growth(name, tied=False) for name in QWEN2},
         "quantised": quantised(),
+        "told": told(),
     }
 
 

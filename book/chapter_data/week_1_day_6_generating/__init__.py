@@ -10,6 +10,7 @@ from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import checkpoint
 
 from .answers import chosen_logs, fork, greedy_and_better, rows, steps_of, unstopped
+from .breaking import told
 from .by_hand import pieces, three
 from .cost import ANSWER_LENGTHS, cost_of, draw_cost
 from .examples import examples as examples
@@ -55,6 +56,7 @@ def numbers() -> dict[str, Any]:
         "last_id": config["vocab_size"] - 1,
         "flat_last": len(asked.prompt) * config["vocab_size"] - 1,
         "unstopped": unstopped(asked),
+        "told": told(),
         "forever": candidates(model()(mx.array([asked.prompt]))[0, 0], 1)[0]["token"],
     }
 

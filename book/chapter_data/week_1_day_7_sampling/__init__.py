@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.book.drawing import style
 from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 
+from .breaking import told
 from .by_hand import draw_temperatures, worked_filters, worked_order, worked_temperature
 from .chance import judged, many_draws, sum_reaches_1, worked_gumbel
 from .examples import examples as examples
@@ -28,6 +29,7 @@ def numbers() -> dict[str, Any]:
     """Return the numbers and the generated texts of the chapter."""
     return {
         "defaults": vars(checkpoint().sampling),
+        "inverse": 1 / checkpoint().sampling.temp,
         "vocabulary": checkpoint().config["vocab_size"],
         "prompt_tokens": len(token_ids(PROMPT)),
         "forest": described(PROMPT),
@@ -42,6 +44,7 @@ def numbers() -> dict[str, Any]:
         "judged": judged(),
         "sum_reaches_1": sum_reaches_1(),
         "texts": continuations(),
+        "told": told(),
     }
 
 

@@ -6,10 +6,9 @@ r"""Console transcripts that a check runs again, and examples in Python.
     ...
     ```
 
-`solution` names the content of the learner's folder: "starter", "reference", or a known
-mistake of the day, such as "eps-outside-the-root"; in the chapter of another day it is
-CHAPTER#MISTAKE. The output has to match line by line. "..." within a line stands for
-any text, and "..." alone for any lines.
+`solution` names the content of the learner's folder, as in `checkouts.py`: a known
+mistake of the day, for example. The output has to match line by line. "..." within a
+line stands for any text, and "..." alone for any lines.
 
 Blocks of kind `pycon` run as Python types them, with `tiny_llm` being the reference.
 """
@@ -17,7 +16,6 @@ Blocks of kind `pycon` run as Python types them, with `tiny_llm` being the refer
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,30 +29,16 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tiny_llm_course.book.checkouts import CannotRun, lay_out
 from tiny_llm_course.book.markdown import Block, blocks
-from tiny_llm_course.book.teaching import tasks_on
 from tiny_llm_course.book.typed_commands import call, scripts
-from tiny_llm_course.editing import starter
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension.sources import BUILD
-from tiny_llm_course.places import (
-    REFERENCE,
-    REFERENCE_KERNELS,
-    ROOT,
-    SHARED_KERNELS,
-    TESTS,
-    Checkout,
-)
-from tiny_llm_course.specimens import Specimen, misconceptions
+from tiny_llm_course.places import ROOT, Checkout
 
 _INDENTED = re.compile(r"^ +`{3,}(?:pycon|\{transcript\})", re.MULTILINE)
 
 TIMEOUT_S = 300
 WIDTH = 88
-
-
-class CannotRun(ValueError):
-    """A transcript names a solution or a command that does not exist."""
 
 
 class TranscriptDirective(SphinxDirective):
@@ -152,55 +136,6 @@ def _verify_transcript(chapter: str, block: Block) -> Iterator[str]:
                 yield f"$ {command.line}\n{expected}"
     except CannotRun as error:
         yield str(error)
-
-
-def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
-    """Write a checkout with a learner's files in it.
-
-    Args:
-        root: An empty folder.
-        chapter: The chapter whose known mistakes `solution` may name.
-        solution: "starter", "reference" or the name of a known mistake.
-
-    Raises:
-        CannotRun: There is no such solution.
-    """
-    checkout = Checkout(root)
-    shutil.copytree(REFERENCE, checkout.reference)
-    without_build = shutil.ignore_patterns(BUILD)
-    kernels = REFERENCE_KERNELS, checkout.reference_kernels
-    shutil.copytree(*kernels, ignore=without_build)
-    shutil.copytree(SHARED_KERNELS, checkout.shared_kernels)
-    shutil.copy(ROOT / "pyproject.toml", root)
-    checkout.tests.mkdir()
-    for path in TESTS.glob("test_week_*.py"):
-        shutil.copy(path, checkout.tests)
-    if solution == "starter":
-        checkout.starter.mkdir()
-        for name, text in starter.generate(REFERENCE).items():
-            (checkout.starter / name).write_text(text, encoding="utf-8")
-        for name, text in starter.generate_kernels(REFERENCE_KERNELS).items():
-            path = checkout.kernels / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return checkout
-    shutil.copytree(REFERENCE, checkout.starter)
-    shutil.copytree(REFERENCE_KERNELS, checkout.kernels, ignore=without_build)
-    if solution != "reference":
-        _mistake(chapter, solution).put_in(checkout.starter)
-    return checkout
-
-
-def _mistake(chapter: str, solution: str) -> Specimen:
-    """Find a known mistake by its name, or by its chapter and name."""
-    other, _, name = solution.rpartition("#")
-    for task in tasks_on(other or chapter):
-        for specimen in misconceptions(task.address):
-            if specimen.name.replace("_", "-") == name:
-                return specimen
-    raise CannotRun(
-        f":solution: expected starter, reference or a known mistake, got {solution!r}"
-    )
 
 
 def _printed(called: Sequence[str], checkout: Checkout) -> str:

@@ -88,6 +88,18 @@ def start(settings: Settings) -> Engine:
     )
     with without_torch():
         checkpoint = load(settings.model)
+    return combine(solution, checkpoint, settings)
+
+
+def combine(
+    solution: Solution, checkpoint: LoadedCheckpoint, settings: Settings
+) -> Engine:
+    """Build the model of a solution with the weights of a checkpoint.
+
+    Raises:
+        CourseError: The loader that is asked for cannot be used.
+        SolutionError: The solution cannot build its model.
+    """
     if settings.seed is not None:
         mx.random.seed(settings.seed)
     with blame(solution):
