@@ -15,17 +15,22 @@
 
   const percent = (share) => `${Number((share * 100).toPrecision(2))}%`;
   const shade = (value, colour) =>
-    `background: color-mix(in srgb, var(--figure-${colour}) ${Math.round(value * 100)}%, var(--figure-empty))`;
+    `color-mix(in srgb, var(--figure-${colour}) ${Math.round(value * 100)}%, var(--figure-empty))`;
 
-  /** The first channels of the token's vector. All tokens have one scale. */
+  /** The colours of the first channels of the token's vector. All tokens have one scale. */
+  function colours(name) {
+    const { values } = strips[name];
+    const largest = Math.max(...values.flat().map(Math.abs));
+    return values[shown.token].map((value) =>
+      shade(Math.sqrt(Math.abs(value) / largest), value < 0 ? 2 : 1)); // small ones are seen
+  }
+
+  /** These channels side by side, with the size of the whole vector. */
   function strip(parent, name) {
     const { values, sizes } = strips[name];
-    const largest = Math.max(...values.flat().map(Math.abs));
     const row = html(parent, "div", { class: "map-strip", role: "img", "aria-label": text.legend });
-    for (const value of values[shown.token]) {
-      const depth = Math.sqrt(Math.abs(value) / largest); // a small one is seen, too
-      html(row, "span", { style: shade(depth, value < 0 ? 2 : 1), title: written(value, 3) });
-    }
+    colours(name).forEach((colour, channel) => html(row, "span",
+      { style: `background: ${colour}`, title: written(values[shown.token][channel], 3) }));
     const size = html(parent, "output", { "data-readout": name }, `${text.size} ${written(sizes[shown.token], 3)}`);
     size.dataset.value = JSON.stringify({ channels: values[shown.token], size: sizes[shown.token] });
   }
@@ -39,7 +44,7 @@
       const row = html(table, "tr");
       html(row, "th", { scope: "row" }, MODEL_MAP.head_names[number]);
       shares.forEach((share, key) => html(row, "td",
-        { style: shade(share / 2, 1) }, key > shown.token ? "" : percent(share)));
+        { style: `background: ${shade(share / 2, 1)}` }, key > shown.token ? "" : percent(share)));
     });
   }
 
@@ -81,9 +86,19 @@
     names.forEach((name) => thing(column, name));
   }
 
+  /** At the foot of a part, what it puts out, as a strip. */
+  function trace(part) {
+    const name = flow[part.dataset.part][1].find((one) => one in strips);
+    if (!name) return;
+    const ends = colours(name).map((colour, channel, all) =>
+      `${colour} ${100 * channel / all.length}% ${100 * (channel + 1) / all.length}%`);
+    part.querySelector(".map-trace").style.background = `linear-gradient(to right, ${ends.join()})`;
+  }
+
   function draw() {
     for (const part of map.querySelectorAll(".map-part")) {
       part.setAttribute("aria-expanded", String(part.dataset.part === shown.part));
+      trace(part);
     }
     for (const [number, chip] of map.querySelectorAll(".map-sentence button").entries()) {
       chip.setAttribute("aria-pressed", String(shown.part !== null && number === shown.token));
@@ -116,6 +131,7 @@
 
   for (const part of map.querySelectorAll(".map-part")) {
     part.setAttribute("role", "button");
+    html(part, "span", { class: "map-trace" });
     part.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens a window
       event.preventDefault();

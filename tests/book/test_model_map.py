@@ -116,6 +116,17 @@ def test_a_token_that_is_touched_is_the_one_that_is_shown(
     ]
 
 
+def test_each_part_carries_what_it_puts_out_for_the_token(page: Page) -> None:
+    trace = part(page, "embedding").locator(".map-trace")
+    read = "node => node.style.background"
+    last = trace.evaluate(read)
+
+    page.locator(".map-sentence button").first.click()
+
+    assert last.count("color-mix") == 16
+    assert trace.evaluate(read) != last
+
+
 def test_a_touched_token_opens_a_part_of_today(page: Page) -> None:
     page.locator(".map-sentence button").first.click()
 

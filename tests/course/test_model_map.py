@@ -82,6 +82,15 @@ def test_a_part_of_an_earlier_day_leads_to_where_it_was_built_last() -> None:
     assert found == ["week 1, day 4, task 1"] * 2 + ["week 2, day 7, task 1"]
 
 
+def test_the_first_page_lists_all_days_of_a_part() -> None:
+    drawing = drawn(None)
+
+    listed = dict(re.findall(r'data-part="(\w+)".*?class="map-when">(.*?)<', drawing))
+    span = text("span", begin="2.3", end="2.5")
+    assert listed["head"] == f"1.5, {span}"
+    assert listed["attention"] == "1.1, 1.3, 2.6"
+
+
 def test_only_a_whole_book_has_maps() -> None:
     """The links of a map in a part of a book would lead nowhere."""
     pages = {day.chapter for day in DAYS} | {"index", "preface"}

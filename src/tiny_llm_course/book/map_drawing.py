@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from html import escape
+from itertools import groupby
 
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.book.map_parts import (
@@ -97,8 +98,17 @@ def _when(part: Part, now: str, task: Task) -> str:
         return text("today")
     if now == "yours":
         return text("yours", day=_short(place(task)))
-    shown = part.days if now == "any" else part.days[:1]
-    return ", ".join(map(_short, shown))
+    return _listed(part.days if now == "any" else part.days[:1])
+
+
+def _listed(days: Iterable[tuple[int, int]]) -> str:
+    """Write days, and those that follow each other as one span."""
+    runs = groupby(enumerate(days), lambda one: (one[1][0], one[1][1] - one[0]))
+    return ", ".join(_span([_short(day) for _, day in run]) for _, run in runs)
+
+
+def _span(days: list[str]) -> str:
+    return days[0] if len(days) == 1 else text("span", begin=days[0], end=days[-1])
 
 
 def _week(week: Week, today: Day | None) -> str:
@@ -113,8 +123,8 @@ def _day_link(day: Day, *, is_today: bool) -> str:
     here = (day.week, day.number)
     name, current = escape(day_label(here)), ' aria-current="page"' * is_today
     return (
-        f'<li><a href="{day.chapter}.html" title="{name}" aria-label="{name}"{current}>'
-        f"{_short(here)}</a></li>"
+        f'<li><a href="{day.chapter}.html" title="{name}"{current} '
+        f'aria-label="{_short(here)} {name}">{_short(here)}</a></li>'
     )
 
 
