@@ -22,6 +22,12 @@ PHONE, NUM_PIXELS = 390, 11
 HALF_A_SCREEN = {WIDTH: 400, PHONE: 422}
 """Pixels: of a small laptop, and of a phone with 844."""
 
+ASKED = {
+    "light": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
+    "dark": {"type": "rule", "values": ["color-contrast"]},
+}
+"""In the dark only the colours are others."""
+
 TEXT_SIZES = """
 (map) => [...map.querySelectorAll("*")]
   .filter((one) => [...one.childNodes].some((node) => node.nodeType === 3))
@@ -144,7 +150,7 @@ def test_every_part_opens_by_keyboard_and_closes_by_escape(page: Page) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["attention", "head", "swiglu"])
+@pytest.mark.parametrize("name", ["attention", "head"])
 def test_an_open_part_is_accessible(
     name: str, theme: str, open_page: Callable[[str], OpenPage]
 ) -> None:
@@ -152,6 +158,6 @@ def test_an_open_part_is_accessible(
 
     part(page, name).click()
 
-    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+    options = {"runOnly": ASKED[theme], "resultTypes": ["violations"]}
     found = Axe().run(page, ".model-map", options=options).response["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
