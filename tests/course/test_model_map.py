@@ -2,12 +2,15 @@
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import pytest
 
+from tiny_llm_course import catalogue
 from tiny_llm_course.book import model_map
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.book.embedded import checkpoint, token_ids
@@ -131,6 +134,18 @@ def test_shares_add_up_and_nothing_goes_to_later_tokens(data: Any) -> None:  # n
 
     assert shares.sum(axis=-1) == pytest.approx(1, abs=5e-3)
     assert all(not shares[token, :, token + 1 :].any() for token in range(len(shares)))
+
+
+def test_each_sentence_of_the_catalogue_is_shown() -> None:
+    """And no more of them are asked for than there are: `say` would fail."""
+    path = Path(catalogue.__file__).parent / "en" / "model_map.toml"
+    written = tomllib.loads(path.read_text(encoding="utf-8"))
+
+    shown = model_map.content()
+
+    for table in ("things", "facts", "parts"):
+        assert set(written[table]) == set(shown[table])
+    assert set(written["does"]) == set(shown["parts"])
 
 
 def test_every_part_shows_what_comes_in_and_what_goes_out(data: Any) -> None:  # noqa: ANN401

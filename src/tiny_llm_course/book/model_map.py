@@ -24,6 +24,8 @@ FIRST_PAGE = "index"
 
 _SCRIPTS = ("figure.js", "model-map-data.js", "model-map.js")
 
+_SHEETS = ("model-map.css", "model-map-panel.css")
+
 _TOLD = ("comes_in", "goes_out", "built", "close", "size", "touch", "legend")
 
 
@@ -70,7 +72,7 @@ def _told(part: Part) -> dict[str, Any]:
 
 
 def _insert(app: Sphinx, chapter: nodes.document) -> None:
-    """Put the map behind the first paragraph of a page, when Sphinx has read it."""
+    """Put the map below the first paragraph of a page, when Sphinx has read it."""
     page = app.env.docname
     if not has_map(page, app.env.found_docs):
         return
@@ -108,5 +110,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", _insert)
     app.connect("write-started", _write_data)
     app.connect("html-page-context", _load_scripts)
-    app.add_css_file("model-map.css")
+    for sheet in _SHEETS:
+        app.add_css_file(sheet)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
