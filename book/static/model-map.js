@@ -92,7 +92,8 @@
     if (!name) return;
     const ends = colours(name).map((colour, channel, all) =>
       `${colour} ${100 * channel / all.length}% ${100 * (channel + 1) / all.length}%`);
-    part.querySelector(".map-trace").style.background = `linear-gradient(to right, ${ends.join()})`;
+    const foot = part.querySelector(".map-trace") ?? html(part, "span", { class: "map-trace" });
+    foot.style.background = `linear-gradient(to right, ${ends.join()})`;
   }
 
   function draw() {
@@ -131,7 +132,6 @@
 
   for (const part of map.querySelectorAll(".map-part")) {
     part.setAttribute("role", "button");
-    html(part, "span", { class: "map-trace" });
     part.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return; // opens a window
       event.preventDefault();

@@ -129,6 +129,7 @@ def test_each_part_carries_what_it_puts_out_for_the_token(page: Page) -> None:
 
     page.locator(".map-sentence button").first.click()
 
+    assert part(page, "head").locator(".map-trace").count() == 0
     assert last.count("color-mix") == 16
     assert trace.evaluate(read) != last
 
