@@ -20,6 +20,7 @@ extensions = [
     "tiny_llm_course.book.sources",
     "tiny_llm_course.book.teaching",
     "tiny_llm_course.book.figures",
+    "tiny_llm_course.book.model_map",
     "tiny_llm_course.book.tables",
     "tiny_llm_course.book.transcripts",
     "tiny_llm_course.book.languages",
