@@ -15,17 +15,26 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.experiments.worked_examples import PLAIN, program
 from tiny_llm_lab.records import Row
 
-FUNCTIONS = (
-    "rows_plain",
-    "rows_of_four",
-    "rows_converted",
-    "rows_in_lanes",
-    "rows_in_wide_lanes",
-    "rows_in_bytes",
-    "rows_with_vnni",
+FUNCTIONS = {
+    "byte_matrix": (
+        "rows_plain",
+        "rows_of_four",
+        "rows_converted",
+        "rows_in_lanes",
+        "rows_in_wide_lanes",
+        "rows_in_bytes",
+        "rows_with_vnni",
+    ),
+    "passes": ("blend_wide", "bell_called", "bell_inlined", "bell_wide"),
+}
+"""Of each example, the functions whose inner loops are shown."""
+
+_LINE = re.compile(
+    r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)(?:<(\w+)@plt>)?", re.MULTILINE
 )
 
-_LINE = re.compile(r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)", re.MULTILINE)
+_WIDEST = "void tiny_llm::wide::run_avx512<"
+"""Before the name of a function in `wide.h`: its loops for registers of 64 bytes."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Instruction:
     Attributes:
         address: Where it is.
         name: What it does, such as "vpdpbusd".
-        operands: What it does it with.
+        operands: What it does it with. Of a call to a library, the function.
     """
 
     address: int
@@ -51,7 +60,8 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    return [{"function": name} for name in FUNCTIONS[: 1 if quick else None]]
+    names = [name for functions in FUNCTIONS.values() for name in functions]
+    return [{"function": name} for name in names[: 1 if quick else None]]
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -59,10 +69,12 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     del solution
     if not shutil.which("objdump"):
         raise CourseError("expected the program objdump; it comes with binutils")
-    compiled = program("byte_matrix", PLAIN).compiled()
+    function = str(case["function"])
+    example = next(name for name, has in FUNCTIONS.items() if function in has)
+    compiled = program(example, PLAIN).compiled()
     command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    for number, one in enumerate(inner_loop(ran.stdout, str(case["function"])), 1):
+    for number, one in enumerate(inner_loop(ran.stdout, function), 1):
         text = f"{one.name} {one.operands}".strip()
         yield {"line": number, "instruction": text}
 
@@ -72,18 +84,23 @@ def inner_loop(disassembled: str, function: str) -> Sequence[Instruction]:
 
     Args:
         disassembled: What objdump prints of a program.
-        function: Its name, without its namespace.
+        function: Its name, without its namespace. Of one that `wide.h` compiles several
+            times, the copy for the widest registers is taken.
 
     Raises:
         KeyError: There is no such function, or it has no loop.
     """
-    start = re.search(rf"^[0-9a-f]+ <worked::{function}\(", disassembled, re.MULTILINE)
+    starts = (
+        re.search(rf"^[0-9a-f]+ <{before}worked::{function}\(", disassembled, re.M)
+        for before in (_WIDEST, "")
+    )
+    start = next(filter(None, starts), None)
     if start is None:
         raise KeyError(function)
     text, *_ = disassembled[start.start() :].split("\n\n", 1)
     lines = [
-        Instruction(int(at, 16), name, operands.strip())
-        for at, name, operands in _LINE.findall(text)
+        Instruction(int(at, 16), name, library or operands.strip())
+        for at, name, operands, library in _LINE.findall(text)
     ]
     ends = [
         (lines.index(one), one.target)
@@ -119,7 +136,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "inner-loops",
-    "What does the compiler make of the inner loops of byte_matrix.h?",
+    "What does the compiler make of the inner loops of the worked examples?",
     ("function",),
     ("line", "instruction"),
     cases,
