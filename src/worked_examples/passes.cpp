@@ -4,6 +4,7 @@
 ///         src/worked_examples/passes.cpp -o passes
 ///     ./passes
 ///
+/// Compile it with -fno-trapping-math as well, as the kernels are, and compare the bells.
 /// Before it times anything, it compares each way with its formula in double.
 #include "worked_examples/passes.h"
 

@@ -26,7 +26,7 @@ needs_a_compiler = pytest.mark.skipif(
 @needs_a_compiler
 @pytest.mark.parametrize("name", ["three_loops", "byte_matrix", "passes"])
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
-    """The last two compare each rung with the formula before they time any."""
+    """Each rung is compared with the formula before any is timed."""
     options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
     one = Program(WORKED_EXAMPLES / f"{name}.cpp", HEADERS, "worked-memory", options)
 
@@ -165,11 +165,18 @@ def test_a_function_that_is_not_there_has_none(name: str) -> None:
         inner_loop(DISASSEMBLED, name)
 
 
-@pytest.mark.parametrize("example", inner_loops.FUNCTIONS)
-def test_each_function_of_the_listing_is_in_the_example(example: str) -> None:
-    text = (WORKED_EXAMPLES / f"{example}.h").read_text(encoding="utf-8")
+def test_a_template_is_found_by_what_it_is_made_for() -> None:
+    head = "void worked::rows<12>(float const*)"
+    disassembled = DISASSEMBLED.replace("worked::rows(float const*)", head)
 
-    assert all(
-        f" {name}(\n" in text or f" {name}(const" in text
-        for name in inner_loops.FUNCTIONS[example]
-    )
+    assert len(inner_loop(disassembled, "rows<12>")) == 3
+    with pytest.raises(KeyError):
+        inner_loop(disassembled, "rows<1>")
+
+
+@pytest.mark.parametrize("program", inner_loops.FUNCTIONS)
+def test_each_function_of_the_listing_is_in_its_example(program: str) -> None:
+    text = (WORKED_EXAMPLES / f"{program}.h").read_text(encoding="utf-8")
+    names = [name.partition("<")[0] for name in inner_loops.FUNCTIONS[program]]
+
+    assert all(f" {name}(\n" in text or f" {name}(const" in text for name in names)

@@ -1,4 +1,4 @@
-"""What the compiler makes of the inner loops of a worked example."""
+"""What the compiler makes of the inner loops of the worked examples."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.experiment import Lab
-from tiny_llm_lab.experiments.worked_examples import PLAIN, program
+from tiny_llm_lab.experiments.worked_examples import KERNEL, PLAIN, program
 from tiny_llm_lab.records import Row
 
 FUNCTIONS = {
@@ -27,14 +27,14 @@ FUNCTIONS = {
     ),
     "passes": ("blend_wide", "bell_called", "bell_inlined", "bell_wide"),
 }
-"""Of each example, the functions whose inner loops are shown."""
+"""The functions of each program, in the order in which its chapter climbs them."""
+
+AS_KERNELS = {"blend_wide", "bell_wide"}
+"""Functions that are shown as compiled with the options of the kernels."""
 
 _LINE = re.compile(
     r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)(?:<(\w+)@plt>)?", re.MULTILINE
 )
-
-_WIDEST = "void tiny_llm::wide::run_avx512<"
-"""Before the name of a function in `wide.h`: its loops for registers of 64 bytes."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,13 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    names = [name for functions in FUNCTIONS.values() for name in functions]
+    names = [name for own in FUNCTIONS.values() for name in own]
     return [{"function": name} for name in names[: 1 if quick else None]]
+
+
+def program_of(function: str) -> str:
+    """Return the program that a function is in."""
+    return next(name for name, own in FUNCTIONS.items() if function in own)
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -70,8 +75,8 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     if not shutil.which("objdump"):
         raise CourseError("expected the program objdump; it comes with binutils")
     function = str(case["function"])
-    example = next(name for name, has in FUNCTIONS.items() if function in has)
-    compiled = program(example, PLAIN).compiled()
+    built_for = KERNEL if function in AS_KERNELS else PLAIN
+    compiled = program(program_of(function), built_for).compiled()
     command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for number, one in enumerate(inner_loop(ran.stdout, function), 1):
@@ -90,9 +95,12 @@ def inner_loop(disassembled: str, function: str) -> Sequence[Instruction]:
     Raises:
         KeyError: There is no such function, or it has no loop.
     """
+    # A template is listed with what it returns.
     starts = (
-        re.search(rf"^[0-9a-f]+ <{before}worked::{function}\(", disassembled, re.M)
-        for before in (_WIDEST, "")
+        re.search(
+            rf"^[0-9a-f]+ <{before}worked::{re.escape(function)}\(", disassembled, re.M
+        )
+        for before in ("void tiny_llm::wide::run_avx512<", "(?:void )?")
     )
     start = next(filter(None, starts), None)
     if start is None:
