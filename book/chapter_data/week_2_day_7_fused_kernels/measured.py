@@ -30,4 +30,5 @@ def times_us() -> dict[str, Any]:
     twice = (found["norm"]["plain"], found["rotation"]["plain"], found["addition"])
     found["all"] = 2 * sum(twice) + found["gate"]["plain"]
     found["layer"] = 1e6 * LAYER_BYTES / measured.machine().read_bytes_per_s
+    assert found["all"] > 0.7 * found["layer"], "the parts take as long as the weights"
     return found
