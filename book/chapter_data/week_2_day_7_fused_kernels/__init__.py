@@ -7,15 +7,17 @@ from tiny_llm_course.book.drawing import Drawing
 from . import costs, neighbours
 from .by_hand import angles, moments, one_row, passes
 from .exponential import constants, what_terms_buy
-from .measured import times_us
+from .measured import operations_saved, times_us
 from .operations import of_a_token, of_the_parts
 from .pictures import draw_blend, draw_passes, draw_rounds, draw_table
 
 
 def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
+    token = of_a_token()
     return {
-        "token": of_a_token(),
+        "token": token,
+        "saved": operations_saved(token["products"]["all"], token["everything"]["all"]),
         "parts": of_the_parts(),
         "row": one_row(),
         "angle": angles(),

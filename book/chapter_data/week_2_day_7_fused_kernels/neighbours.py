@@ -97,6 +97,7 @@ def _bell() -> dict[str, Any]:
         "inlined": inlined,
         "wide": wide,
         "called_over_wide": called / wide,
+        "us": _times(KERNEL)["bell, wide", "cache"] / 1000,
         "jumping_instructions": len(measured.instructions_of("bell_inlined")),
         "instructions": len(measured.instructions_of("bell_wide")),
         "predicted": len(measured.instructions_of("bell_wide")) / 16 / PER_CYCLE,
