@@ -15,6 +15,7 @@ from tiny_llm_lab.experiments import (
     inner_loops,
     kernel_times,
     matvec_ladder,
+    operation_costs,
     worked_examples,
 )
 from tiny_llm_lab.records import Row
@@ -88,6 +89,12 @@ def operation_us() -> float:
     return kernel_us(kernel_times.ADDITION)["mx.add"]
 
 
+def additions_us(joined: int) -> dict[int, float]:
+    """Return what an operation of MLX that adds so often takes, by its numbers."""
+    rows = operation_costs.LAB.kept(RESULTS).read()
+    return operation_costs.times_us(rows, joined)
+
+
 def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], float]:
     """Return what a worked example took, by what was timed and where its numbers were.
 
@@ -103,7 +110,7 @@ def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], 
 
 
 def instructions_of(function: str) -> list[str]:
-    """Return the inner loop of a function of `byte_matrix.h`, as it was compiled."""
+    """Return the inner loop of a function of an example, as it was compiled."""
     return [
         str(row["instruction"])
         for row in inner_loops.LAB.kept(RESULTS).read()

@@ -24,9 +24,9 @@ needs_a_compiler = pytest.mark.skipif(
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("name", ["three_loops", "byte_matrix"])
+@pytest.mark.parametrize("name", ["three_loops", "byte_matrix", "passes"])
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
-    """`byte_matrix` compares each rung with the formula before it times any."""
+    """Each rung is compared with the formula before any is timed."""
     options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
     one = Program(WORKED_EXAMPLES / f"{name}.cpp", HEADERS, "worked-memory", options)
 
@@ -37,21 +37,28 @@ def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
 
+WRONG = {
+    "byte_matrix": ("dot - zero * x.sum", "dot", "bytes: row 0 is"),
+    "passes": ("+= one * one", "+= one", "blend, one loop: "),
+}
+"""Of an example, a text of its header, what takes its place, and what it then says."""
+
+
 @needs_a_compiler
-def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
-    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rung_is_not_timed(name: str, tmp_path: Path) -> None:
+    right, wrong, said = WRONG[name]
+    text = (WORKED_EXAMPLES / f"{name}.h").read_text(encoding="utf-8")
     folder = tmp_path / "worked_examples"
     shutil.copytree(WORKED_EXAMPLES, folder)
-    # The last rung forgets that 128 stands for zero.
-    wrong = text.replace("dot - zero * x.sum", "dot")
-    assert wrong != text
-    (folder / "byte_matrix.h").write_text(wrong, encoding="utf-8")
+    assert right in text
+    (folder / f"{name}.h").write_text(text.replace(right, wrong), encoding="utf-8")
     compiled = tmp_path / "wrong"
     includes = [f"-I{one}" for one in (tmp_path, *HEADERS)]
     subprocess.run(
         [
             *(str(COMPILER), "-std=c++20", "-pthread", *includes),
-            *(str(folder / "byte_matrix.cpp"), "-o", str(compiled)),
+            *(str(folder / f"{name}.cpp"), "-o", str(compiled)),
         ],
         check=True,
     )
@@ -61,7 +68,7 @@ def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 1
-    assert ran.stdout.startswith("bytes: row 0 is")
+    assert ran.stdout.startswith(said)
 
 
 PRINTED = """\
@@ -127,6 +134,14 @@ DISASSEMBLED = """\
     200f:\tmovss  %xmm1,(%rdx)
     2012:\tjg     2003 <worked::rows(float const*)+0x3>
     2020:\tret
+
+0000000000003000 <worked::wide(int)>:
+    3000:\tmovss  (%rax),%xmm0
+    3003:\tjne    3000 <worked::wide(int)>
+
+0000000000004000 <void tiny_llm::wide::run_avx512<worked::wide(int)::{lambda}>>:
+    4000:\tcall   2240 <expf@plt>
+    4003:\tjne    4000 <void tiny_llm::wide::run_avx512<worked::wide(int)>>
 """
 
 
@@ -137,16 +152,31 @@ def test_the_inner_loop_is_the_one_without_a_loop_in_it() -> None:
     assert found[0].operands == "%xmm0,%xmm1"
 
 
+def test_of_several_copies_the_one_for_the_widest_registers_is_shown() -> None:
+    """A call of a library is shown with its name, which says more than its address."""
+    found = inner_loop(DISASSEMBLED, "wide")
+
+    assert (found[0].name, found[0].operands) == ("call", "expf")
+
+
 @pytest.mark.parametrize("name", ["missing", "row"])
 def test_a_function_that_is_not_there_has_none(name: str) -> None:
     with pytest.raises(KeyError):
         inner_loop(DISASSEMBLED, name)
 
 
-def test_each_function_of_the_listing_is_in_the_example() -> None:
-    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+def test_a_template_is_found_by_what_it_is_made_for() -> None:
+    head = "void worked::rows<12>(float const*)"
+    disassembled = DISASSEMBLED.replace("worked::rows(float const*)", head)
 
-    assert all(
-        f" {name}(\n" in text or f" {name}(const" in text
-        for name in inner_loops.FUNCTIONS
-    )
+    assert len(inner_loop(disassembled, "rows<12>")) == 3
+    with pytest.raises(KeyError):
+        inner_loop(disassembled, "rows<1>")
+
+
+@pytest.mark.parametrize("program", inner_loops.FUNCTIONS)
+def test_each_function_of_the_listing_is_in_its_example(program: str) -> None:
+    text = (WORKED_EXAMPLES / f"{program}.h").read_text(encoding="utf-8")
+    names = [name.partition("<")[0] for name in inner_loops.FUNCTIONS[program]]
+
+    assert all(f" {name}(\n" in text or f" {name}(const" in text for name in names)

@@ -50,6 +50,21 @@ def angles(position: int = 32767, base: float = 1e6, width: int = 64) -> dict[st
     }
 
 
+def moments(size: float = 10_000) -> dict[str, Any]:
+    """Find the variance of numbers one below and one above a size, in one pass."""
+    numbers = np.array([size - 1, size + 1], np.float32)
+    mean = numbers.mean()
+    squares = (numbers * numbers).mean()
+    return {
+        "size": size,
+        "squares": float(squares),
+        "mean_squared": float(mean * mean),
+        "in_one_pass": float(squares - mean * mean),
+        "exact": 1,
+        "spacing": float(np.spacing(squares)),
+    }
+
+
 def passes() -> dict[str, Any]:
     """Count how often the rows of a sum and its norm are read and written."""
     plain = {"add": (2, 1), "square": (1, 1), "sum": (1, 0), "scale": (1, 1)}

@@ -22,6 +22,7 @@ LABS = (
     "ablate",
     "matvec-ladder",
     "kernel-times",
+    "operation-costs",
     "worked-examples",
     "inner-loops",
 )
@@ -57,6 +58,7 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         matvec_ladder,
         norm_activations,
         norm_eps,
+        operation_costs,
         worked_examples,
     )
     from tiny_llm_lab.experiments.experiment import begin, run
@@ -69,6 +71,7 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         ablate.LAB,
         matvec_ladder.LAB,
         kernel_times.LAB,
+        operation_costs.LAB,
         worked_examples.LAB,
         inner_loops.LAB,
     )

@@ -1,4 +1,4 @@
-"""What the compiler makes of the inner loops of a worked example."""
+"""What the compiler makes of the inner loops of the worked examples."""
 
 import itertools
 import re
@@ -12,20 +12,29 @@ from matplotlib.figure import Figure
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.experiment import Lab
-from tiny_llm_lab.experiments.worked_examples import PLAIN, program
+from tiny_llm_lab.experiments.worked_examples import KERNEL, PLAIN, program
 from tiny_llm_lab.records import Row
 
-FUNCTIONS = (
-    "rows_plain",
-    "rows_of_four",
-    "rows_converted",
-    "rows_in_lanes",
-    "rows_in_wide_lanes",
-    "rows_in_bytes",
-    "rows_with_vnni",
-)
+FUNCTIONS = {
+    "byte_matrix": (
+        "rows_plain",
+        "rows_of_four",
+        "rows_converted",
+        "rows_in_lanes",
+        "rows_in_wide_lanes",
+        "rows_in_bytes",
+        "rows_with_vnni",
+    ),
+    "passes": ("blend_wide", "bell_called", "bell_inlined", "bell_wide"),
+}
+"""The functions of each program, in the order in which its chapter climbs them."""
 
-_LINE = re.compile(r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)", re.MULTILINE)
+AS_KERNELS = {"blend_wide", "bell_wide"}
+"""Functions that are shown as compiled with the options of the kernels."""
+
+_LINE = re.compile(
+    r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)(?:<(\w+)@plt>)?", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Instruction:
     Attributes:
         address: Where it is.
         name: What it does, such as "vpdpbusd".
-        operands: What it does it with.
+        operands: What it does it with. Of a call to a library, the function.
     """
 
     address: int
@@ -51,7 +60,13 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    return [{"function": name} for name in FUNCTIONS[: 1 if quick else None]]
+    names = [name for own in FUNCTIONS.values() for name in own]
+    return [{"function": name} for name in names[: 1 if quick else None]]
+
+
+def program_of(function: str) -> str:
+    """Return the program that a function is in."""
+    return next(name for name, own in FUNCTIONS.items() if function in own)
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -59,10 +74,12 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     del solution
     if not shutil.which("objdump"):
         raise CourseError("expected the program objdump; it comes with binutils")
-    compiled = program("byte_matrix", PLAIN).compiled()
+    function = str(case["function"])
+    built_for = KERNEL if function in AS_KERNELS else PLAIN
+    compiled = program(program_of(function), built_for).compiled()
     command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    for number, one in enumerate(inner_loop(ran.stdout, str(case["function"])), 1):
+    for number, one in enumerate(inner_loop(ran.stdout, function), 1):
         text = f"{one.name} {one.operands}".strip()
         yield {"line": number, "instruction": text}
 
@@ -72,18 +89,26 @@ def inner_loop(disassembled: str, function: str) -> Sequence[Instruction]:
 
     Args:
         disassembled: What objdump prints of a program.
-        function: Its name, without its namespace.
+        function: Its name, without its namespace. Of one that `wide.h` compiles several
+            times, the copy for the widest registers is taken.
 
     Raises:
         KeyError: There is no such function, or it has no loop.
     """
-    start = re.search(rf"^[0-9a-f]+ <worked::{function}\(", disassembled, re.MULTILINE)
+    # A template is listed with what it returns.
+    starts = (
+        re.search(
+            rf"^[0-9a-f]+ <{before}worked::{re.escape(function)}\(", disassembled, re.M
+        )
+        for before in ("void tiny_llm::wide::run_avx512<", "(?:void )?")
+    )
+    start = next(filter(None, starts), None)
     if start is None:
         raise KeyError(function)
     text, *_ = disassembled[start.start() :].split("\n\n", 1)
     lines = [
-        Instruction(int(at, 16), name, operands.strip())
-        for at, name, operands in _LINE.findall(text)
+        Instruction(int(at, 16), name, library or operands.strip())
+        for at, name, operands, library in _LINE.findall(text)
     ]
     ends = [
         (lines.index(one), one.target)
@@ -119,7 +144,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "inner-loops",
-    "What does the compiler make of the inner loops of byte_matrix.h?",
+    "What does the compiler make of the inner loops of the worked examples?",
     ("function",),
     ("line", "instruction"),
     cases,

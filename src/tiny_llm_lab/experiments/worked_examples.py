@@ -18,15 +18,22 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.records import Row
 
 HEADERS = (WORKED_EXAMPLES.parent, SHARED_KERNELS)
-PLAIN, NATIVE = "plain", "native"
-"""For any processor of this kind, and for the one that compiles."""
+PLAIN, NATIVE, KERNEL = "plain", "native", "kernel"
+"""For any processor of this kind, for the one that compiles, and as the kernels are."""
 
 ANY = ("-std=c++20", "-O3", "-pthread", "-ffp-contract=fast")
 ON_ARM = platform.machine() in {"arm64", "aarch64"}
 FOR_THIS_ONE = "-mcpu=native" if ON_ARM else "-march=native"
-OPTIONS = {PLAIN: ANY, NATIVE: (*ANY, FOR_THIS_ONE)}
+NO_TRAPS = ("-fno-trapping-math", "-fno-math-errno")
+OPTIONS = {PLAIN: ANY, NATIVE: (*ANY, FOR_THIS_ONE), KERNEL: (*ANY, *NO_TRAPS)}
 
-CASES = (("three_loops", PLAIN), ("three_loops", NATIVE), ("byte_matrix", PLAIN))
+CASES = (
+    ("three_loops", PLAIN),
+    ("three_loops", NATIVE),
+    ("byte_matrix", PLAIN),
+    ("passes", PLAIN),
+    ("passes", KERNEL),
+)
 
 
 def program(name: str, built_for: str) -> Program:
