@@ -90,7 +90,7 @@ def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], 
 
 
 def instructions_of(function: str) -> list[str]:
-    """Return the inner loop of a function of `byte_matrix.h`, as it was compiled."""
+    """Return the inner loop of a function of a worked example, as it was compiled."""
     return [
         str(row["instruction"])
         for row in inner_loops.LAB.kept(RESULTS).read()

@@ -24,9 +24,9 @@ needs_a_compiler = pytest.mark.skipif(
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("name", ["three_loops", "byte_matrix"])
+@pytest.mark.parametrize("name", ["three_loops", "byte_matrix", "log_sum_exp"])
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
-    """`byte_matrix` compares each rung with the formula before it times any."""
+    """Where there are rungs, each is compared with the formula before it is timed."""
     options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
     one = Program(WORKED_EXAMPLES / f"{name}.cpp", HEADERS, "worked-memory", options)
 
@@ -38,20 +38,35 @@ def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
 
 
 @needs_a_compiler
-def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
-    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "complaint"),
+    [
+        # The last rung forgets that 128 stands for zero.
+        ("byte_matrix", "dot - zero * x.sum", "dot", "bytes: row 0 is"),
+        # A part is added as it is, whatever its maximum.
+        (
+            "log_sum_exp",
+            "part.total * exponential(part.top - all.top)",
+            "part.total",
+            "pieces, all cores: row 0 is",
+        ),
+    ],
+)
+def test_a_wrong_rung_is_not_timed(
+    tmp_path: Path, name: str, right: str, wrong: str, complaint: str
+) -> None:
+    text = (WORKED_EXAMPLES / f"{name}.h").read_text(encoding="utf-8")
     folder = tmp_path / "worked_examples"
     shutil.copytree(WORKED_EXAMPLES, folder)
-    # The last rung forgets that 128 stands for zero.
-    wrong = text.replace("dot - zero * x.sum", "dot")
-    assert wrong != text
-    (folder / "byte_matrix.h").write_text(wrong, encoding="utf-8")
+    changed = text.replace(right, wrong)
+    assert changed != text
+    (folder / f"{name}.h").write_text(changed, encoding="utf-8")
     compiled = tmp_path / "wrong"
     includes = [f"-I{one}" for one in (tmp_path, *HEADERS)]
     subprocess.run(
         [
             *(str(COMPILER), "-std=c++20", "-pthread", *includes),
-            *(str(folder / "byte_matrix.cpp"), "-o", str(compiled)),
+            *(str(folder / f"{name}.cpp"), "-o", str(compiled)),
         ],
         check=True,
     )
@@ -61,7 +76,7 @@ def test_a_wrong_rung_is_not_timed(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 1
-    assert ran.stdout.startswith("bytes: row 0 is")
+    assert ran.stdout.startswith(complaint)
 
 
 PRINTED = """\
@@ -143,10 +158,17 @@ def test_a_function_that_is_not_there_has_none(name: str) -> None:
         inner_loop(DISASSEMBLED, name)
 
 
-def test_each_function_of_the_listing_is_in_the_example() -> None:
-    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", inner_loops.FUNCTIONS)
+def test_each_function_of_the_listing_is_in_its_example(name: str) -> None:
+    text = (WORKED_EXAMPLES / f"{name}.h").read_text(encoding="utf-8")
 
     assert all(
-        f" {name}(\n" in text or f" {name}(const" in text
-        for name in inner_loops.FUNCTIONS
+        f" {function}(\n" in text or f" {function}(const" in text
+        for function in inner_loops.FUNCTIONS[name]
     )
+
+
+def test_no_two_functions_of_the_listing_have_one_name() -> None:
+    names = [name for own in inner_loops.FUNCTIONS.values() for name in own]
+
+    assert len(set(names)) == len(names)

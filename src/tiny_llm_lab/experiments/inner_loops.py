@@ -15,15 +15,26 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.experiments.worked_examples import PLAIN, program
 from tiny_llm_lab.records import Row
 
-FUNCTIONS = (
-    "rows_plain",
-    "rows_of_four",
-    "rows_converted",
-    "rows_in_lanes",
-    "rows_in_wide_lanes",
-    "rows_in_bytes",
-    "rows_with_vnni",
-)
+FUNCTIONS = {
+    "byte_matrix": (
+        "rows_plain",
+        "rows_of_four",
+        "rows_converted",
+        "rows_in_lanes",
+        "rows_in_wide_lanes",
+        "rows_in_bytes",
+        "rows_with_vnni",
+    ),
+    "log_sum_exp": (
+        "rows_online",
+        "rows_with_polynomial",
+        "scores_in_4_lanes",
+        "rows_in_4_lanes",
+        "scores_in_16_lanes",
+        "rows_in_16_lanes",
+    ),
+}
+"""By program. No two have the same name."""
 
 _LINE = re.compile(r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)", re.MULTILINE)
 
@@ -51,7 +62,8 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    return [{"function": name} for name in FUNCTIONS[: 1 if quick else None]]
+    names = [name for own in FUNCTIONS.values() for name in own]
+    return [{"function": name} for name in names[: 1 if quick else None]]
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -59,10 +71,12 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     del solution
     if not shutil.which("objdump"):
         raise CourseError("expected the program objdump; it comes with binutils")
-    compiled = program("byte_matrix", PLAIN).compiled()
+    function = str(case["function"])
+    (name,) = (name for name, own in FUNCTIONS.items() if function in own)
+    compiled = program(name, PLAIN).compiled()
     command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    for number, one in enumerate(inner_loop(ran.stdout, str(case["function"])), 1):
+    for number, one in enumerate(inner_loop(ran.stdout, function), 1):
         text = f"{one.name} {one.operands}".strip()
         yield {"line": number, "instruction": text}
 
@@ -119,7 +133,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "inner-loops",
-    "What does the compiler make of the inner loops of byte_matrix.h?",
+    "What does the compiler make of the inner loops of the worked examples?",
     ("function",),
     ("line", "instruction"),
     cases,
