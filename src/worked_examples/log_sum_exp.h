@@ -300,7 +300,7 @@ inline Part looked_at(const float* s, std::ptrdiff_t num_scores) {
   return found;
 }
 
-/// Rung 7: row o sees the scores up to its own, and no tile of zeros.
+/// A mask: row o sees the scores up to its own, and skips the tiles after that.
 inline void rows_of_triangle(const Scores& a, float* y, Rows rows) {
   for (int o = rows.first; o < rows.last; ++o) {
     const Part part = looked_at(a.s + a.begin(o), o + 1);
@@ -318,7 +318,7 @@ inline Part merged(const std::vector<Part>& parts) {
   return all;
 }
 
-/// Rung 8: one long row, in pieces that all cores share.
+/// Rung 7: one long row, in pieces that all cores share.
 inline float row_in_pieces(const float* s, std::ptrdiff_t num_scores, int num_pieces) {
   std::vector<Part> parts(static_cast<std::size_t>(num_pieces));
   tiny_llm::threads().run(num_pieces, [&](int piece) {

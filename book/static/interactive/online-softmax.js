@@ -44,14 +44,14 @@ Figure.define("online-softmax", ({ text, data, ui }) => {
 
   const across = { x: [-0.6, count - 0.4] };
   const scorePlot = ui.plot({
-    ...across, y: [FORBIDDEN, MOST], height: 132, yLabel: text.scores, alt: text.scores_alt,
+    ...across, y: [FORBIDDEN, MOST], height: 120, yLabel: text.scores, alt: text.scores_alt,
     xLabel: text.keys, xTicks: values.map((_, j) => [j, String(j)]), yTicks: [-5, 0, 5, 10],
   });
   ui.legend([
     ["series-1", text.legend_seen], ["series-2", text.legend_top], ["muted dashed", text.legend_border],
   ]);
   const sharePlot = ui.plot({
-    ...across, y: [0, 1], height: 132, yLabel: text.shares, alt: text.shares_alt,
+    ...across, y: [0, 1], height: 120, yLabel: text.shares, alt: text.shares_alt,
     xLabel: text.values, xTicks: values.map((one, j) => [j, String(one)]), yTicks: [0, 0.5, 1],
   });
   ui.legend([["series-3", text.legend_share], ["series-4", text.legend_true]]);
