@@ -24,7 +24,9 @@ needs_a_compiler = pytest.mark.skipif(
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("name", ["three_loops", "byte_matrix", "passes"])
+@pytest.mark.parametrize(
+    "name", ["three_loops", "byte_matrix", "passes", "log_sum_exp"]
+)
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
     """Each rung is compared with the formula before any is timed."""
     options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
@@ -40,6 +42,11 @@ def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
 WRONG = {
     "byte_matrix": ("dot - zero * x.sum", "dot", "bytes: row 0 is"),
     "passes": ("+= one * one", "+= one", "blend, one loop: "),
+    "log_sum_exp": (
+        "part.total * exponential(part.top - all.top)",
+        "part.total",
+        "pieces, all cores: row 0 is",
+    ),
 }
 """Of an example, a text of its header, what takes its place, and what it then says."""
 
@@ -180,3 +187,9 @@ def test_each_function_of_the_listing_is_in_its_example(program: str) -> None:
     names = [name.partition("<")[0] for name in inner_loops.FUNCTIONS[program]]
 
     assert all(f" {name}(\n" in text or f" {name}(const" in text for name in names)
+
+
+def test_no_two_functions_of_the_listing_have_one_name() -> None:
+    names = [name for own in inner_loops.FUNCTIONS.values() for name in own]
+
+    assert len(set(names)) == len(names)

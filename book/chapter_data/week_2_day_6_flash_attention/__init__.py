@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
+from tiny_llm_course.book.drawing import Drawing
 
-from tiny_llm_course.book.drawing import style
-
+from . import neighbour
 from .by_hand import eight_keys, in_pieces, one_by_one
-from .counting import sizes, tiles
+from .counting import LAYERS, sizes, tiles
 from .measured import times_ms
 from .pictures import draw_pieces, draw_tiles
+from .registers import draw_exponentials, draw_rows, draw_tile, draw_value
 
 
 def numbers() -> dict[str, Any]:
@@ -17,16 +17,24 @@ def numbers() -> dict[str, Any]:
     return {
         "steps": one_by_one(),
         "pieces": in_pieces(),
+        "layers": LAYERS,
         "sizes": sizes(),
         "tiles": tiles(),
+        "near": neighbour.numbers(),
         "times": times_ms(),
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the tiles of a prompt, and the pieces of a cache."""
-    with style():
-        return {"tiles": draw_tiles(), "pieces": draw_pieces()}
+def drawings() -> dict[str, Drawing]:
+    """Return what registers hold, the tiles of a prompt, and the pieces of a cache."""
+    return {
+        "tile": draw_tile,
+        "exponentials": draw_exponentials,
+        "rows": draw_rows,
+        "value": draw_value,
+        "tiles": draw_tiles,
+        "pieces": draw_pieces,
+    }
 
 
 def data() -> dict[str, Any]:

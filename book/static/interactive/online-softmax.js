@@ -4,7 +4,7 @@
  *   m = max(m_old, scores of the tile),   factor = e^(m_old - m)
  *   t = t_old * factor + sum of e^(s - m),   u = u_old * factor + sum of e^(s - m) v
  *
- * The reader may leave the factor out, and move each score. All is in double precision.
+ * The reader may leave the factor out, and drag each score. All is in double precision.
  * data.scores, data.values: one number for each key.
  */
 "use strict";
@@ -20,6 +20,10 @@ Figure.define("online-softmax", ({ text, data, ui }) => {
     name: "width", label: text.width, value: "1",
     options: ["1", "2", "4", "8"].map((one) => [one, one]),
   });
+  const repaired = ui.choice({
+    name: "repaired", label: text.repaired, value: "both",
+    options: Object.keys(REPAIRED).map((one) => [one, text[`repaired_${one}`]]),
+  });
   const key = ui.choice({
     name: "key", label: text.key, value: "0",
     options: values.map((_, j) => [String(j), String(j)]),
@@ -27,10 +31,6 @@ Figure.define("online-softmax", ({ text, data, ui }) => {
   const score = ui.slider({
     name: "score", label: text.score, min: FORBIDDEN, max: MOST, step: 0.5, value: data.scores[0],
     format: (value) => (value === FORBIDDEN ? "−inf" : Figure.written(value)),
-  });
-  const repaired = ui.choice({
-    name: "repaired", label: text.repaired, value: "both",
-    options: Object.keys(REPAIRED).map((one) => [one, text[`repaired_${one}`]]),
   });
   const positions = [...data.scores]; // of the slider, for each key
   const reset = ui.button({
@@ -44,14 +44,14 @@ Figure.define("online-softmax", ({ text, data, ui }) => {
 
   const across = { x: [-0.6, count - 0.4] };
   const scorePlot = ui.plot({
-    ...across, y: [FORBIDDEN, MOST], height: 150, yLabel: text.scores, alt: text.scores_alt,
+    ...across, y: [FORBIDDEN, MOST], height: 120, yLabel: text.scores, alt: text.scores_alt,
     xLabel: text.keys, xTicks: values.map((_, j) => [j, String(j)]), yTicks: [-5, 0, 5, 10],
   });
   ui.legend([
     ["series-1", text.legend_seen], ["series-2", text.legend_top], ["muted dashed", text.legend_border],
   ]);
   const sharePlot = ui.plot({
-    ...across, y: [0, 1], height: 150, yLabel: text.shares, alt: text.shares_alt,
+    ...across, y: [0, 1], height: 120, yLabel: text.shares, alt: text.shares_alt,
     xLabel: text.values, xTicks: values.map((one, j) => [j, String(one)]), yTicks: [0, 0.5, 1],
   });
   ui.legend([["series-3", text.legend_share], ["series-4", text.legend_true]]);
@@ -108,6 +108,27 @@ Figure.define("online-softmax", ({ text, data, ui }) => {
   }
 
   let held = key.value;
+
+  /** Put the score of a key where the pointer is, in half steps as the slider. */
+  function drag(event) {
+    const { x, y } = new DOMPoint(event.clientX, event.clientY)
+      .matrixTransform(scorePlot.root.getScreenCTM().inverse());
+    const along = (at, place) => (at - place(0)) / (place(1) - place(0));
+    const j = Math.round(along(x, scorePlot.px));
+    if (j < 0 || j >= count) return;
+    const to = Math.round(2 * along(y, scorePlot.py)) / 2;
+    held = key.value = String(j);
+    score.value = Math.max(FORBIDDEN, Math.min(MOST, to));
+    ui.draw();
+  }
+  scorePlot.root.style.touchAction = "pan-y"; // a finger that moves up scrolls the page
+  scorePlot.root.style.cursor = "ns-resize";
+  scorePlot.root.addEventListener("pointerdown", (event) => {
+    scorePlot.root.setPointerCapture(event.pointerId); // also beyond the plot
+    drag(event);
+  });
+  scorePlot.root.addEventListener("pointermove", (event) => { if (event.buttons) drag(event); });
+
   return () => {
     if (key.value !== held) score.value = positions[Number(key.value)];
     held = key.value;

@@ -33,6 +33,7 @@ CASES = (
     ("byte_matrix", PLAIN),
     ("passes", PLAIN),
     ("passes", KERNEL),
+    ("log_sum_exp", PLAIN),
 )
 
 
