@@ -1,0 +1,147 @@
+"""Times the embedded model with a solution's kernels: one after the other joins in.
+
+Model, cache and loop are ours, and stay as they are. So two neighbouring speeds differ
+by what has joined, and nothing else. Everything runs on the CPU, as the kernels do.
+"""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.inference.blame import SolutionError, blame
+from tiny_llm_course.inference.loaders import BITS, GROUP_SIZE
+from tiny_llm_course.places import REFERENCE
+from tiny_llm_course.solution import Solution
+from tiny_llm_course.speed.parts import parts
+from tiny_llm_course.speed.words import digits
+
+WEEK = 2
+NUM_PROMPT, NUM_NEXT = 128, 32
+ROUNDS = 3
+SLOW_S = 1.0
+"""What takes longer than this is timed once."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A model, and what joined last.
+
+    Attributes:
+        name: What joined, a key of the catalogue.
+        day: Of Week 2, on which it is written.
+        model: What is called with ids, offset and caches.
+        cache: Makes the cache of a layer.
+    """
+
+    name: str
+    day: int
+    model: Any
+    cache: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Tokens per second, those that are read and those that are written."""
+
+    stage: Stage
+    prompt: float
+    answer: float
+
+
+def stages(solution: Solution, network: Any) -> Iterator[Stage]:  # noqa: ANN401
+    """Yield models, from dense weights to all kernels of a solution.
+
+    What is not written, or does not run, is left out.
+
+    Args:
+        solution: Whose kernels.
+        network: A dense model of `mlx_lm`. It is quantised after the first stage.
+    """
+    yield _stage("dense", 1, network, {})
+    nn.quantize(network, GROUP_SIZE, BITS)
+    mx.eval(network.parameters())
+    joined: dict[str, Any] = {}
+    for name, day, more in parts(solution):
+        stage = _stage(name, day, network, joined | more)
+        if _runs(stage, solution):
+            joined |= more
+            yield stage
+    with contextlib.suppress(SolutionError), blame(solution):
+        own = solution.get("qwen2_week2.Qwen2ModelWeek2")(network, True)
+        stage = Stage("whole", 7, own, solution.get("kv_cache.TinyKvFullCache"))
+        if "RMSNorm" in joined and _runs(stage, solution):
+            yield stage
+
+
+def _runs(stage: Stage, solution: Solution) -> bool:
+    """Try a model with two tokens."""
+    try:
+        with blame(solution):
+            _run(stage, 2, 2)
+    except SolutionError:
+        return False
+    return True
+
+
+def timed(found: Sequence[Stage]) -> list[Speeds]:
+    """Time models in turns."""
+    times: dict[int, list[tuple[float, float]]] = {}
+    for _ in range(ROUNDS):
+        for number, stage in enumerate(found):
+            own = times.setdefault(number, [])
+            if not own or sum(own[0]) < SLOW_S:
+                own.append(_run(stage, NUM_PROMPT, NUM_NEXT))
+    return [
+        Speeds(
+            stage,
+            NUM_PROMPT / median(prompt_s for prompt_s, _ in times[number]),
+            NUM_NEXT / median(next_s for _, next_s in times[number]),
+        )
+        for number, stage in enumerate(found)
+    ]
+
+
+def in_words(found: Sequence[Speeds]) -> Iterator[str]:
+    """Yield a line for each model."""
+    names = [say(f"speed.stage.{one.stage.name}") for one in found]
+    width = max(map(len, names))
+    columns = {"day": "", "name": "", "width": width}
+    yield say("speed.model.heading", read=NUM_PROMPT, written=NUM_NEXT)
+    yield say("speed.model.columns", **columns)
+    for name, one in zip(names, found, strict=True):
+        speeds = {"read": digits(one.prompt), "written": digits(one.answer)}
+        row = {"day": one.stage.day, "name": name, "width": width}
+        yield say("speed.model.row", **row, **speeds)
+
+
+def _run(stage: Stage, num_prompt: int, num_next: int) -> tuple[float, float]:
+    """Read a prompt and write an answer; return what each took in seconds."""
+    caches = [stage.cache() for _ in range(stage.model.num_hidden_layers)]
+    ids = mx.arange(num_prompt)[None] % 100
+    begin_s = time.perf_counter()
+    token = mx.argmax(stage.model(ids, 0, caches)[:, -1:], axis=-1)
+    mx.eval(token)
+    middle_s = time.perf_counter()
+    for offset in range(num_prompt, num_prompt + num_next):
+        token = mx.argmax(stage.model(token, offset, caches), axis=-1)
+        mx.eval(token)
+    return middle_s - begin_s, time.perf_counter() - middle_s
+
+
+def _stage(name: str, day: int, network: Any, others: Mapping[str, Any]) -> Stage:  # noqa: ANN401
+    """Build our model out of a copy of our files in which some names are others."""
+    copy = Solution(REFERENCE, f"tiny_llm_with_{name}")
+    made = copy.get("qwen2_week2.Qwen2ModelWeek2")
+    vars(sys.modules[f"{copy.package}.kernels"])["are_on"] = lambda: False
+    vars(sys.modules[made.__module__]).update(others)
+    is_flash = "flash_attention" in others
+    cache = copy.get("kv_cache.TinyKvFullCache")
+    return Stage(name, day, made(network, is_flash), cache)
