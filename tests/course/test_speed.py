@@ -15,7 +15,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import disassembly, programs
 from tiny_llm_course.extension.disassembly import Instruction, loops, parsed
 from tiny_llm_course.extension.programs import COMPILER, Program
-from tiny_llm_course.grading.report.standing import TaskReport
+from tiny_llm_course.grading.report.standing import WRONG, TaskReport
 from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.places import REFERENCE, SHARED_KERNELS
 from tiny_llm_course.speed import judging, timing
@@ -171,7 +171,8 @@ def test_one_thread_counts_by_its_cpu_time_which_a_busy_machine_does_not_change(
     waiting = Sample(BYTES, BYTES, 0, wall_ns=3000, cpu_ns=1010, own_ns=1000)
 
     assert Timing((waiting,)).time_ns == 1000
-    assert Timing((replace(waiting, cpu_ns=1900),)).time_ns == 3000
+    both = replace(waiting, cpu_ns=1900)
+    assert Timing((both, replace(both, wall_ns=2000), both)).time_ns == 2000
 
 
 def test_a_stub_is_left_out_and_a_slow_kernel_is_called_less_often() -> None:
@@ -405,6 +406,19 @@ def test_speed_is_told_of_the_learners_own_kernels_unless_it_is_switched_off(
 
     assert ran.exit_code == 0
     assert [given[0] for given in told] == ([graded] if is_timed else [])  # type: ignore[index]
+
+
+def test_speed_waits_until_nothing_is_wrong(
+    graded: list[TaskReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = graded[0].task
+    wrong = TaskReport(task, (Result(str(task.address), "a test", WRONG),))
+    monkeypatch.setattr(grading, "_graded", lambda *_, **__: [wrong, *graded])
+    monkeypatch.setattr(grading, "tell_speeds", pytest.fail)
+
+    ran = CliRunner().invoke(grading.command, ["--week", "2", "--day", "4"])
+
+    assert ran.exit_code == 1
 
 
 def test_verdict_on_speed_follows_under_a_heading(

@@ -1,6 +1,7 @@
 """`pdm run speed`: time kernels beside ours and beside what the machine gives."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import click
 
@@ -23,7 +24,8 @@ from tiny_llm_course.syllabus import select_days, select_tasks
 @click.option(
     "--model",
     is_flag=True,
-    help="Time the embedded model instead, with more and more of the kernels in it.",
+    help="Time the embedded model instead, with more and more of the kernels in it, "
+    "up to --day.",
 )
 @click.option(
     "--solution",
@@ -44,7 +46,7 @@ def command(
     """
     chosen = select_tasks(week, day, task)
     if model:
-        time_model(solution)
+        time_model(solution, day)
         return 0
     races = races_of(chosen)
     if not races:
@@ -62,17 +64,26 @@ def command(
     return 0
 
 
-def time_model(solution: str) -> None:
-    """Print how fast the embedded model is as one kernel after the other joins."""
+def time_model(solution: str, day: int | None) -> None:
+    """Print how fast the embedded model is as one kernel after the other joins.
+
+    Args:
+        solution: Whose kernels.
+        day: The last day of the week whose kernels join. None is all.
+    """
     import mlx.core as mx
 
     from tiny_llm_course.checkpoint import load
+    from tiny_llm_course.inference.engine import without_torch
     from tiny_llm_course.speed import in_the_model
 
     mx.set_default_device(mx.cpu)
     prepare(select_days(in_the_model.WEEK, None), solution)
     own = load_solution(solution)
-    found = list(in_the_model.stages(own, load("embedded").model))
+    with without_torch():
+        network = load("embedded").model
+    joined = in_the_model.stages(own, network)
+    found = list(takewhile(lambda one: day is None or one.day <= day, joined))
     click.echo("\n".join(in_the_model.in_words(in_the_model.timed(found))))
 
 

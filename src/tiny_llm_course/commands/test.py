@@ -28,7 +28,7 @@ from tiny_llm_course.grading.report import exports
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.grading.report.showing import print_numbers
-from tiny_llm_course.grading.report.standing import DONE, TaskReport
+from tiny_llm_course.grading.report.standing import DONE, WRONG, TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, select_days, select_tasks
@@ -86,7 +86,7 @@ def _options(default: str) -> list[Callable[[Function], Function]]:
             default=None,
             envvar="TINY_LLM_SPEED",
             help="Whether to time the kernels in C++ of tasks that are done. The "
-            f"default is to do so for one day of {STARTER.name}.",
+            f"default is to do so for a day of {STARTER.name} with nothing wrong.",
         ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]
@@ -121,8 +121,9 @@ def _command(name: str, default: str) -> click.Command:
         if VIEWS_OF_PYTEST & set(arguments):
             return _as_pytest_shows_it(days, solution, arguments)
         reports = _graded(days, solution, arguments, exported, show=show)
+        is_wrong = any(report.status == WRONG for report in reports)
         is_own_day = solution == STARTER.name and day is not None
-        if is_own_day if speed is None else speed:
+        if is_own_day and not is_wrong if speed is None else speed:
             tell_speeds(reports, solution)
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))

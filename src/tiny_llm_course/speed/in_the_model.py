@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 import mlx.core as mx
@@ -25,9 +24,25 @@ from tiny_llm_course.speed.words import digits
 
 WEEK = 2
 NUM_PROMPT, NUM_NEXT = 128, 32
-ROUNDS = 3
-SLOW_S = 1.0
-"""What takes longer than this is timed once."""
+ROUNDS = 5
+ENOUGH_S = 1.0
+"""A model that has taken this long in all rounds so far is left out of the next."""
+
+
+class Again:
+    """The model of Week 1, which reads the whole text again for each token."""
+
+    num_hidden_layers = 0
+
+    def __init__(self, model: Callable[[mx.array], mx.array]) -> None:
+        self._model = model
+        self._ids = mx.array([[]], mx.int32)
+
+    def __call__(self, ids: mx.array, offset: int, caches: object) -> mx.array:
+        """Score the token after each of `ids`, which are new from `offset` on."""
+        del caches
+        self._ids = mx.concatenate([self._ids[:, :offset], ids], axis=1)
+        return self._model(self._ids)[:, offset:]
 
 
 @dataclass(frozen=True)
@@ -57,14 +72,16 @@ class Speeds:
 
 
 def stages(solution: Solution, network: Any) -> Iterator[Stage]:  # noqa: ANN401
-    """Yield models, from dense weights to all kernels of a solution.
+    """Yield models, from that of Week 1 to one with all kernels of a solution.
 
     What is not written, or does not run, is left out.
 
     Args:
         solution: Whose kernels.
-        network: A dense model of `mlx_lm`. It is quantised after the first stage.
+        network: A dense model of `mlx_lm`. It is quantised after two stages.
     """
+    again = Solution(REFERENCE, "tiny_llm_again").get("qwen2_week1.Qwen2ModelWeek1")
+    yield Stage("again", 1, Again(again(network)), object)
     yield _stage("dense", 1, network, {})
     nn.quantize(network, GROUP_SIZE, BITS)
     mx.eval(network.parameters())
@@ -92,18 +109,18 @@ def _runs(stage: Stage, solution: Solution) -> bool:
 
 
 def timed(found: Sequence[Stage]) -> list[Speeds]:
-    """Time models in turns."""
+    """Time models in turns. The fastest round counts: others only slow one down."""
     times: dict[int, list[tuple[float, float]]] = {}
     for _ in range(ROUNDS):
         for number, stage in enumerate(found):
             own = times.setdefault(number, [])
-            if not own or sum(own[0]) < SLOW_S:
+            if sum(map(sum, own)) < ENOUGH_S:
                 own.append(_run(stage, NUM_PROMPT, NUM_NEXT))
     return [
         Speeds(
             stage,
-            NUM_PROMPT / median(prompt_s for prompt_s, _ in times[number]),
-            NUM_NEXT / median(next_s for _, next_s in times[number]),
+            NUM_PROMPT / min(prompt_s for prompt_s, _ in times[number]),
+            NUM_NEXT / min(next_s for _, next_s in times[number]),
         )
         for number, stage in enumerate(found)
     ]
