@@ -294,7 +294,7 @@ def test_without_objdump_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
 
 PROGRAM = """#include "serve.h"
 volatile float kept;
-KERNEL(copying, kept = std::vector<float>(250, 1.0f)[7])
+KERNEL(copying, std::cout << "I\\nam "; kept = std::vector<float>(250, 1.0f)[7])
 KERNEL(unsolved, tiny_llm::todo("week 2, day 4, task 1"))
 int main() {
   return speed::serve({

@@ -101,6 +101,8 @@ def tell_speeds(reports: Sequence[TaskReport], solution: str) -> None:
     except CourseError as error:
         _note(say("speed.not_timed", reason=error))
         return
+    if not verdicts:
+        return
     at = next(iter(races)).address
     whose = "" if solution == STARTER.name else f" --solution {solution}"
     command = f"pdm run speed --week {at.week} --day {at.day}{whose}"

@@ -1,7 +1,7 @@
 """Times the kernels of a solution beside ours, and looks at what holds them up."""
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -55,17 +55,24 @@ def judge(
         running = {
             key: stack.enter_context(Running(path)) for key, path in programs.items()
         }
-        steps: dict[tuple[str, str, str], Step] = {}
-        for race in races.values():
-            wanted = [(OURS, race.program, rung) for rung in race.rungs]
-            wanted.append((YOURS, race.program, race.kernel))
-            wanted.append((LIMITS, LIMITS, race.limit))
-            for whose, name, kernel in wanted:
-                call = running[whose, name].call
-                steps[whose, name, kernel] = partial(call, kernel)
-        timings = in_turns(steps)
+        timings = in_turns(_steps(races.values(), running))
     found = (_verdict(task, race, timings) for task, race in races.items())
     return [_with_causes(one, programs) for one in found if one]
+
+
+def _steps(
+    races: Iterable[Race], running: Mapping[tuple[str, str], Running]
+) -> dict[tuple[str, str, str], Step]:
+    """Return a step for each kernel of some races: whose, the program, its name."""
+    wanted: list[tuple[str, str, str]] = []
+    for race in races:
+        wanted += [(OURS, race.program, rung) for rung in race.rungs]
+        wanted.append((YOURS, race.program, race.kernel))
+        wanted.append((LIMITS, LIMITS, race.limit))
+    return {
+        (whose, program, kernel): partial(running[whose, program].call, kernel)
+        for whose, program, kernel in wanted
+    }
 
 
 def _verdict(
@@ -89,14 +96,12 @@ def _compiled(
     if COMPILER is None:
         cure = how_to_install("a C++ compiler")
         raise CourseError(say("extension.no_compiler", command=cure))
-    folders = {YOURS: yours, OURS: here().reference_kernels}
-    kinds = [(whose, name) for whose in folders for name in sorted(names)]
-    programs = {
-        (whose, name): _program(whose, name, folders.get(whose, folders[OURS]))
-        for whose, name in [*kinds, (LIMITS, LIMITS)]
-    }
-    missing = [one for one in programs.values() if not one.path().exists()]
-    if missing:
+    ours = here().reference_kernels
+    programs = {(LIMITS, LIMITS): _program(LIMITS, LIMITS, ours)}
+    for name in sorted(names):
+        programs[YOURS, name] = _program(YOURS, name, yours)
+        programs[OURS, name] = _program(OURS, name, ours)
+    if not all(one.path().exists() for one in programs.values()):
         tell(say("speed.compiling"))
     with ThreadPoolExecutor(NUM_JOBS) as pool:
         paths = list(pool.map(_path, programs.values()))

@@ -105,7 +105,12 @@ class Running(AbstractContextManager["Running"]):
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
         )
         self._timer = Timer(LIMIT_S, self._process.kill)
         self._timer.start()
@@ -124,8 +129,13 @@ class Running(AbstractContextManager["Running"]):
             print(kernel, count, file=self._process.stdin, flush=True)
         except BrokenPipeError:
             return None
-        numbers = self._process.stdout.readline().split()
-        return Sample(*map(float, numbers)) if numbers else None
+        for line in self._process.stdout:  # a kernel may print, too
+            _, said, numbers = line.rpartition("took ")
+            if said:
+                return Sample(*map(float, numbers.split()))
+            if line.endswith("unsolved\n"):
+                break
+        return None
 
 
 def in_turns(steps: Mapping[Key, Step]) -> dict[Key, Timing]:

@@ -3,10 +3,10 @@
 /// A line of the input names a kernel and how often to call it. A line answers it, with
 /// what one call took:
 ///
-///     work  touched  allocated  wall-clock ns  CPU ns of all threads  of this thread
+///     took work  touched  allocated  wall-clock ns  CPU ns of all threads  of this thread
 ///
 /// The work is what the kernel has to do, in bytes or in operations. It has to touch so
-/// many bytes, and has asked the heap for so many. A stub is answered by an empty line.
+/// many bytes, and has asked the heap for so many. A stub is answered by "unsolved".
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ inline void time_calls(const Kernel& kernel, int count) {
   const double all_cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   const double own_cpu = cpu_ns(CLOCK_THREAD_CPUTIME_ID) - own;
   const auto bytes = static_cast<double>(num_allocated - allocated);
-  std::cout << kernel.work << ' ' << kernel.touched;
+  std::cout << "took " << kernel.work << ' ' << kernel.touched;
   for (const double total : {bytes, wall.count(), all_cpu, own_cpu}) {
     std::cout << ' ' << total / count;
   }
@@ -76,7 +76,7 @@ inline int serve(const std::vector<Kernel>& kernels) {
         kernel.prepare();
         time_calls(kernel, count);
       } catch (const tiny_llm::Unsolved&) {
-        std::cout << std::endl;
+        std::cout << "unsolved" << std::endl;
       }
     }
   }
