@@ -435,4 +435,5 @@ def test_verdict_on_speed_follows_under_a_heading(
         "",
         f"Speed, timed in turns with ours ({command} shows more):",
         *short(verdict("task 2", 620)),
+        "",
     ]

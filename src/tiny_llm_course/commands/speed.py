@@ -108,7 +108,7 @@ def tell_speeds(reports: Sequence[TaskReport], solution: str) -> None:
     command = f"pdm run speed --week {at.week} --day {at.day}{whose}"
     lines = [line for one in verdicts for line in short(one)]
     heading = say("speed.heading", command=command)
-    click.echo("\n".join(["", heading, *lines, *busy(verdicts)]))
+    click.echo("\n".join(["", heading, *lines, *busy(verdicts), ""]))
 
 
 def _note(text: str) -> None:
