@@ -115,6 +115,23 @@ def test_a_kernel_faster_than_ours_has_the_last_level_in_any_order_of_rungs() ->
     assert level_of(timed(50), [timed(300), timed(100), timed(200)]) == 2
 
 
+@pytest.mark.parametrize(
+    ("threads", "waits", "level"),
+    [(2, 2, "on all cores"), (1, 2, "in bytes"), (2, 1, "in bytes")],
+)
+def test_threads_that_a_busy_machine_holds_back_count_as_threads(
+    threads: int, waits: int, level: str
+) -> None:
+    limit = timed(80)
+    (sample,) = limit.samples
+    disturbed = Timing((replace(sample, wall_ns=waits * sample.wall_ns),))
+
+    found = verdict("task 4", 198, limit=disturbed)
+    found = replace(found, yours=timed(198, threads=threads))
+
+    assert name_of_rung(found.race.rungs[found.level]) == level
+
+
 def test_next_level_is_in_the_section_of_the_task_that_asks_for_it() -> None:
     lines = short(verdict("task 4", 4886))
 

@@ -33,6 +33,11 @@ class Race:
         """Whether the task asks for all cores."""
         return self.limit.endswith("_all")
 
+    @property
+    def adds_only_threads(self) -> bool:
+        """Whether the last rung is the one before it, on all cores."""
+        return self.kernel.endswith("_threaded")
+
 
 _MATVEC = ("matvec_naive", "matvec_blocked", "matvec_simd", "matvec_int8")
 _MATMUL = ("matmul_naive", "matmul_blocked", "matmul_int8")
