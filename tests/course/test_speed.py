@@ -1,22 +1,15 @@
-"""`pdm run speed`, and the verdict on speed beside the one on what is right."""
+"""How fast kernels are: levels, limits, what is seen to hold them up, and the words."""
 
 import math
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands import speed as speeding
-from tiny_llm_course.commands import test as grading
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.extension import disassembly, programs
-from tiny_llm_course.extension.disassembly import Instruction, loops, parsed
+from tiny_llm_course.extension import programs
 from tiny_llm_course.extension.programs import COMPILER, Program
-from tiny_llm_course.grading.report.standing import WRONG, TaskReport
-from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.places import REFERENCE, SHARED_KERNELS
 from tiny_llm_course.speed import judging, timing
 from tiny_llm_course.speed.judging import PROGRAMS
@@ -258,57 +251,6 @@ def test_registers_are_compared_where_they_can_be_seen(
     assert list(judging.causes(verdict("task 3", 4886), paths)) == said
 
 
-LOOP = """
-0000000000001000 <run_it>:
-    1000:\txor    %eax,%eax
-    1002:\tcall   1100 <_ZN4help>
-    1008:\tret
-
-0000000000001100 <_ZN4help>:
-{body}
-    1140:\tjne    1100 <_ZN4help>
-    1142:\tret
-"""
-
-PACKED = "    1100:\tvfmadd231ps (%rdi),%zmm1,%zmm2"
-SINGLE = "    1100:\tmulss  (%rdi),%xmm1\n    1104:\taddss  %xmm1,%xmm0"
-IN_ORDER = "    1100:\tmulps  (%rdi),%xmm1\n" + "\n".join(
-    f"    110{i}:\taddss  %xmm1,%xmm0" for i in range(4, 8)
-)
-ON_ARM = "    1100:\tfmla\tv0.4s, v1.4s, v2.4s"
-ON_A_MAC = "    1100:\tfmla.4s\tv0, v1, v2"
-
-
-@pytest.mark.parametrize(
-    ("body", "bits"),
-    [(PACKED, 512), (SINGLE, 0), (IN_ORDER, 0), (ON_ARM, 128), (ON_A_MAC, 128)],
-    ids=["packed", "single", "in order", "arm", "mac"],
-)
-def test_width_of_a_loop_is_that_of_its_products(
-    monkeypatch: pytest.MonkeyPatch, body: str, bits: int
-) -> None:
-    """Four products at once whose sum is added one by one are no faster."""
-    said = subprocess.CompletedProcess([], 0, LOOP.format(body=body))
-    monkeypatch.setattr(disassembly, "OBJDUMP", "objdump")
-    monkeypatch.setattr(disassembly.subprocess, "run", lambda *_, **__: said)
-
-    assert disassembly.vector_bits(Path("program"), "run_it") == bits
-    assert disassembly.vector_bits(Path("program"), "run_that") is None
-
-
-def test_only_innermost_loops_count() -> None:
-    body = "    1100:\tmulss  %xmm1,%xmm0\n    1104:\tjne    1104 <_ZN4help+0x4>"
-    (inner,) = loops(parsed(LOOP.format(body=body))["_ZN4help"])
-
-    assert inner == [Instruction(0x1104, "jne", "1104 <_ZN4help+0x4>")]
-
-
-def test_without_objdump_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disassembly, "OBJDUMP", None)
-
-    assert disassembly.vector_bits(Path("program"), "run_it") is None
-
-
 PROGRAM = """#include "serve.h"
 volatile float kept;
 KERNEL(copying, std::cout << "I\\nam "; kept = std::vector<float>(250, 1.0f)[7])
@@ -359,98 +301,3 @@ def test_an_error_of_the_compiler_is_one_line(
 
     assert len(str(caught.value).splitlines()) == 1
     assert told == [say("speed.compiling")]
-
-
-def test_speed_of_a_day_without_kernels_is_one_line() -> None:
-    ran = CliRunner().invoke(speeding.command, ["--week", "1", "--day", "1"])
-
-    assert ran.exit_code == 2
-    assert len(ran.stderr.splitlines()) == 1
-    assert "Day 4" in ran.stderr
-
-
-@pytest.fixture
-def graded(monkeypatch: pytest.MonkeyPatch) -> list[TaskReport]:
-    """Return the reports of a day that is done, which the command `test` then finds."""
-    reports = [
-        TaskReport(task, (Result(str(task.address), "a test", PASSED),))
-        for task in tasks()
-        if (task.address.week, task.address.day) == (2, 4)
-    ]
-    monkeypatch.setattr(grading, "_graded", lambda *_, **__: reports)
-    monkeypatch.setattr(grading, "look_at_kernels", lambda *_, **__: None)
-    return reports
-
-
-def test_what_keeps_kernels_from_being_timed_is_no_failure(
-    graded: list[TaskReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def judge(*_: object) -> list[Verdict]:
-        raise CourseError("no compiler")
-
-    monkeypatch.setattr(speeding, "judge", judge)
-    assert graded
-
-    asked = ["--week", "2", "--day", "4", "--solution", "ref", "--speed"]
-    ran = CliRunner().invoke(grading.command, asked)
-
-    assert ran.exit_code == 0
-    assert ran.stderr == "Speed: not measured, since no compiler\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "setting", "is_timed"),
-    [
-        ([], "", True),
-        (["--no-speed"], "", False),
-        ([], "0", False),
-        (["--solution", "ref"], "", False),
-        (["--solution", "ref", "--speed"], "", True),
-    ],
-)
-def test_speed_is_told_of_the_learners_own_kernels_unless_it_is_switched_off(
-    graded: list[TaskReport],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    setting: str,
-    is_timed: bool,
-) -> None:
-    told: list[object] = []
-    monkeypatch.setattr(grading, "tell_speeds", lambda *given: told.append(given))
-
-    asked = ["--week", "2", "--day", "4", *arguments]
-    ran = CliRunner().invoke(grading.command, asked, env={"TINY_LLM_SPEED": setting})
-
-    assert ran.exit_code == 0
-    assert [given[0] for given in told] == ([graded] if is_timed else [])  # type: ignore[index]
-
-
-def test_speed_waits_until_nothing_is_wrong(
-    graded: list[TaskReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    task = graded[0].task
-    wrong = TaskReport(task, (Result(str(task.address), "a test", WRONG),))
-    monkeypatch.setattr(grading, "_graded", lambda *_, **__: [wrong, *graded])
-    monkeypatch.setattr(grading, "tell_speeds", pytest.fail)
-
-    ran = CliRunner().invoke(grading.command, ["--week", "2", "--day", "4"])
-
-    assert ran.exit_code == 1
-
-
-def test_verdict_on_speed_follows_under_a_heading(
-    graded: list[TaskReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(speeding, "judge", lambda *_: [verdict("task 2", 620)])
-    assert graded
-
-    asked = ["--week", "2", "--day", "4", "--solution", "ref", "--speed"]
-    ran = CliRunner().invoke(grading.command, asked)
-
-    command = "pdm run speed --week 2 --day 4 --solution ref"
-    assert ran.stdout.splitlines() == [
-        "",
-        f"Speed, timed in turns with ours ({command} shows more):",
-        *short(verdict("task 2", 620)),
-        "",
-    ]
