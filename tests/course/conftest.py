@@ -190,7 +190,7 @@ def pdm_run(checkout: Checkout) -> Callable[[str], Ran]:
     def run(line: str) -> Ran:
         name, *arguments = line.split()
         module = importlib.import_module(f"tiny_llm_course.commands.{name}")
-        home = {"TINY_LLM_HOME": str(checkout.root)}
+        home = {"TINY_LLM_HOME": str(checkout.root), "TINY_LLM_SPEED": "0"}
         return CliRunner().invoke(module.command, arguments, env=home)
 
     return run

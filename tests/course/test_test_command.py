@@ -172,8 +172,8 @@ def test_a_misuse_is_one_line_and_exit_code_2(typed: str, said: str) -> None:
         ("--weak 1", "there is no option '--weak'; did you mean '--week'?"),
         ("--weak=1", "there is no option '--weak'; did you mean '--week'?"),
         (
-            "--nonsense",
-            "there is no option '--nonsense'; put options of pytest after a `--`",
+            "--gibberish",
+            "there is no option '--gibberish'; put options of pytest after a `--`",
         ),
         ("-y", "there is no option '-y'; put options of pytest after a `--`"),
     ],

@@ -209,6 +209,7 @@ def _python(
                 (str(checkout.root / "src"), str(ROOT / "src"), *_path())
             ),
             "TINY_LLM_DEVICES": "cpu",
+            "TINY_LLM_SPEED": "0",  # speeds are others in each run
             "COLUMNS": str(WIDTH),
             "NO_COLOR": "1",
         },

@@ -13,6 +13,7 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
+from tiny_llm_course.commands.speed import tell_speeds
 from tiny_llm_course.commands.terminal import (
     CourseCommand,
     Function,
@@ -27,7 +28,7 @@ from tiny_llm_course.grading.report import exports
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.grading.report.showing import print_numbers
-from tiny_llm_course.grading.report.standing import DONE, TaskReport
+from tiny_llm_course.grading.report.standing import DONE, WRONG, TaskReport
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, select_days, select_tasks
@@ -50,7 +51,8 @@ class GradingCommand(CourseCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Look for misspelt options before anything is compiled or graded."""
-        own = (name for one in self.get_params(ctx) for name in one.opts)
+        params = self.get_params(ctx)
+        own = (name for one in params for name in [*one.opts, *one.secondary_opts])
         refuse_unknown(args, own)
         return super().parse_args(ctx, args)
 
@@ -79,6 +81,13 @@ def _options(default: str) -> list[Callable[[Function], Function]]:
             help="Then run the kernels in C++ alone, under the compiler's sanitizers, "
             "which find accesses outside an array, and data races.",
         ),
+        click.option(
+            "--speed/--no-speed",
+            default=None,
+            envvar="TINY_LLM_SPEED",
+            help="Whether to time the kernels in C++ of tasks that are done. The "
+            f"default is to do so for a day of {STARTER.name} with nothing wrong.",
+        ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]
 
@@ -94,6 +103,7 @@ def _command(name: str, default: str) -> click.Command:
         *,
         show: bool,
         sanitize: bool,
+        speed: bool | None,
         pytest_args: tuple[str, ...],
         **exported: Path | None,
     ) -> int:
@@ -111,6 +121,10 @@ def _command(name: str, default: str) -> click.Command:
         if VIEWS_OF_PYTEST & set(arguments):
             return _as_pytest_shows_it(days, solution, arguments)
         reports = _graded(days, solution, arguments, exported, show=show)
+        is_wrong = any(report.status == WRONG for report in reports)
+        is_own_day = solution == STARTER.name and day is not None
+        if is_own_day and not is_wrong if speed is None else speed:
+            tell_speeds(reports, solution)
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
