@@ -24,9 +24,9 @@ needs_a_compiler = pytest.mark.skipif(
 
 
 @needs_a_compiler
-@pytest.mark.parametrize("name", ["three_loops", "byte_matrix"])
+@pytest.mark.parametrize("name", ["three_loops", "byte_matrix", "byte_product"])
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
-    """`byte_matrix` compares each rung with the formula before it times any."""
+    """Each rung is compared with the formula before any is timed."""
     options = (*OPTIONS, *WARNINGS, *SANITIZERS["memory"])
     one = Program(WORKED_EXAMPLES / f"{name}.cpp", HEADERS, "worked-memory", options)
 
@@ -143,10 +143,18 @@ def test_a_function_that_is_not_there_has_none(name: str) -> None:
         inner_loop(DISASSEMBLED, name)
 
 
-def test_each_function_of_the_listing_is_in_the_example() -> None:
-    text = (WORKED_EXAMPLES / "byte_matrix.h").read_text(encoding="utf-8")
+def test_a_template_is_found_by_what_it_is_made_for() -> None:
+    head = "void worked::rows<12>(float const*)"
+    disassembled = DISASSEMBLED.replace("worked::rows(float const*)", head)
 
-    assert all(
-        f" {name}(\n" in text or f" {name}(const" in text
-        for name in inner_loops.FUNCTIONS
-    )
+    assert len(inner_loop(disassembled, "rows<12>")) == 3
+    with pytest.raises(KeyError):
+        inner_loop(disassembled, "rows<1>")
+
+
+@pytest.mark.parametrize("program", inner_loops.PROGRAMS)
+def test_each_function_of_the_listing_is_in_its_example(program: str) -> None:
+    text = (WORKED_EXAMPLES / f"{program}.h").read_text(encoding="utf-8")
+    names = [name.partition("<")[0] for name in inner_loops.PROGRAMS[program]]
+
+    assert all(f" {name}(\n" in text or f" {name}(const" in text for name in names)

@@ -1,4 +1,4 @@
-"""What the compiler makes of the inner loops of a worked example."""
+"""What the compiler makes of the inner loops of the worked examples."""
 
 import itertools
 import re
@@ -15,15 +15,25 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.experiments.worked_examples import PLAIN, program
 from tiny_llm_lab.records import Row
 
-FUNCTIONS = (
-    "rows_plain",
-    "rows_of_four",
-    "rows_converted",
-    "rows_in_lanes",
-    "rows_in_wide_lanes",
-    "rows_in_bytes",
-    "rows_with_vnni",
-)
+PROGRAMS = {
+    "byte_matrix": (
+        "rows_plain",
+        "rows_of_four",
+        "rows_converted",
+        "rows_in_lanes",
+        "rows_in_wide_lanes",
+        "rows_in_bytes",
+        "rows_with_vnni",
+    ),
+    "byte_product": (
+        "panel_in_loops",
+        "panel_in_lanes",
+        "float_tile_avx512<12>",
+        "byte_tile",
+        "byte_tile_vnni",
+    ),
+}
+"""The functions of each program, in the order in which its chapter climbs them."""
 
 _LINE = re.compile(r"^[ \t]*([0-9a-f]+):\s+(\S+)[ \t]*([^#<\n]*)", re.MULTILINE)
 
@@ -51,7 +61,13 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    return [{"function": name} for name in FUNCTIONS[: 1 if quick else None]]
+    names = [name for own in PROGRAMS.values() for name in own]
+    return [{"function": name} for name in names[: 1 if quick else None]]
+
+
+def program_of(function: str) -> str:
+    """Return the program that a function is in."""
+    return next(name for name, own in PROGRAMS.items() if function in own)
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
@@ -59,10 +75,11 @@ def measure(case: Row, solution: Solution) -> Iterable[Row]:
     del solution
     if not shutil.which("objdump"):
         raise CourseError("expected the program objdump; it comes with binutils")
-    compiled = program("byte_matrix", PLAIN).compiled()
+    function = str(case["function"])
+    compiled = program(program_of(function), PLAIN).compiled()
     command = ["objdump", "-d", "--no-show-raw-insn", "-C", str(compiled)]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    for number, one in enumerate(inner_loop(ran.stdout, str(case["function"])), 1):
+    for number, one in enumerate(inner_loop(ran.stdout, function), 1):
         text = f"{one.name} {one.operands}".strip()
         yield {"line": number, "instruction": text}
 
@@ -77,7 +94,9 @@ def inner_loop(disassembled: str, function: str) -> Sequence[Instruction]:
     Raises:
         KeyError: There is no such function, or it has no loop.
     """
-    start = re.search(rf"^[0-9a-f]+ <worked::{function}\(", disassembled, re.MULTILINE)
+    # A template is listed with what it returns.
+    head = rf"^[0-9a-f]+ <(?:void )?worked::{re.escape(function)}\("
+    start = re.search(head, disassembled, re.MULTILINE)
     if start is None:
         raise KeyError(function)
     text, *_ = disassembled[start.start() :].split("\n\n", 1)
@@ -119,7 +138,7 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "inner-loops",
-    "What does the compiler make of the inner loops of byte_matrix.h?",
+    "What does the compiler make of the inner loops of the worked examples?",
     ("function",),
     ("line", "instruction"),
     cases,

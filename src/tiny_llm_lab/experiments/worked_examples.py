@@ -26,7 +26,12 @@ ON_ARM = platform.machine() in {"arm64", "aarch64"}
 FOR_THIS_ONE = "-mcpu=native" if ON_ARM else "-march=native"
 OPTIONS = {PLAIN: ANY, NATIVE: (*ANY, FOR_THIS_ONE)}
 
-CASES = (("three_loops", PLAIN), ("three_loops", NATIVE), ("byte_matrix", PLAIN))
+CASES = (
+    ("three_loops", PLAIN),
+    ("three_loops", NATIVE),
+    ("byte_matrix", PLAIN),
+    ("byte_product", PLAIN),
+)
 
 
 def program(name: str, built_for: str) -> Program:
