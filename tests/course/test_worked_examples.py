@@ -152,9 +152,9 @@ def test_a_template_is_found_by_what_it_is_made_for() -> None:
         inner_loop(disassembled, "rows<1>")
 
 
-@pytest.mark.parametrize("program", inner_loops.PROGRAMS)
+@pytest.mark.parametrize("program", inner_loops.FUNCTIONS)
 def test_each_function_of_the_listing_is_in_its_example(program: str) -> None:
     text = (WORKED_EXAMPLES / f"{program}.h").read_text(encoding="utf-8")
-    names = [name.partition("<")[0] for name in inner_loops.PROGRAMS[program]]
+    names = [name.partition("<")[0] for name in inner_loops.FUNCTIONS[program]]
 
     assert all(f" {name}(\n" in text or f" {name}(const" in text for name in names)

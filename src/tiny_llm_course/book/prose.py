@@ -55,7 +55,6 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 NOT_YET = {
     "week-2-day-3-quantised-weights": 3,
     "week-2-day-4-matvec-kernel": 3,
-    "week-2-day-5-tiled-product": 2,
     "week-2-day-6-flash-attention": 2,
     "week-2-day-7-fused-kernels": 5,
 }

@@ -15,7 +15,7 @@ from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.experiments.worked_examples import PLAIN, program
 from tiny_llm_lab.records import Row
 
-PROGRAMS = {
+FUNCTIONS = {
     "byte_matrix": (
         "rows_plain",
         "rows_of_four",
@@ -61,13 +61,13 @@ class Instruction:
 
 def cases(quick: bool) -> list[Row]:
     """Return the functions."""
-    names = [name for own in PROGRAMS.values() for name in own]
+    names = [name for own in FUNCTIONS.values() for name in own]
     return [{"function": name} for name in names[: 1 if quick else None]]
 
 
 def program_of(function: str) -> str:
     """Return the program that a function is in."""
-    return next(name for name, own in PROGRAMS.items() if function in own)
+    return next(name for name, own in FUNCTIONS.items() if function in own)
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
