@@ -3,7 +3,9 @@
 ///     c++ -std=c++20 -O3 -ffp-contract=fast -pthread -Isrc -Isrc/extensions_shared
 ///         src/worked_examples/byte_product.cpp -o product
 ///     ./product
+///     TINY_LLM_INSTRUCTIONS=avx2 ./product
 ///
+/// The second uses registers of 32 bytes where there are wider ones.
 /// Before it times a rung, it compares it with the formula in double. In the cache,
 /// tiles find their panels packed, and packing is timed by itself. To round x, and to
 /// lay its tokens side by side, is not part of a time.
@@ -74,14 +76,17 @@ struct Rung {
   Time time = Time::of_this_thread;
 };
 
-/// What multiplies tiles of so many tokens, in the widest registers there are.
+/// What multiplies tiles of so many tokens, in the widest registers that are allowed.
 template <int at_once>
 FloatTile best_tile() {
+  switch (tiny_llm::instructions()) {
 #if defined(__x86_64__)
-  if (tiny_llm::has(Instructions::avx512_vnni)) return float_tile_avx512<at_once>;
-  if (tiny_llm::has(Instructions::avx2)) return float_tile_avx2<at_once>;
+    case Instructions::avx512_vnni: return float_tile_avx512<at_once>;
+    case Instructions::avx_vnni:
+    case Instructions::avx2: return float_tile_avx2<at_once>;
 #endif
-  return float_tile_of<at_once>;
+    default: return float_tile_of<at_once>;
+  }
 }
 
 /// Lay the tokens of each tile side by side, number by number.
@@ -167,7 +172,7 @@ Rung on_all_cores(int panels_of_piece, ByteTile tile) {
 /// What multiplies tiles of bytes best here.
 ByteTile best_byte_tile() {
 #if defined(__x86_64__)
-  if (tiny_llm::has(Instructions::avx512_vnni)) return byte_tile_vnni;
+  if (tiny_llm::instructions() == Instructions::avx512_vnni) return byte_tile_vnni;
 #endif
   return byte_tile;
 }

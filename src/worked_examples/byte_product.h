@@ -130,13 +130,16 @@ TINY_LLM_INLINE inline void float_tile(
   constexpr int parts = panel_rows / lanes;
   Floats own[num_tokens][parts] = {};
   for (int i = 0; i < num_columns; ++i) {
+    Floats weights[parts];
 #pragma GCC unroll 4
     for (int part = 0; part < parts; ++part) {
-      Floats weights;
-      std::memcpy(&weights, panel + i * panel_rows + part * lanes, sizeof(weights));
+      tiny_llm::load(panel + i * panel_rows + part * lanes, weights[part]);
+    }
 #pragma GCC unroll 64
-      for (int t = 0; t < num_tokens; ++t) {
-        own[t][part] += weights * x[i * num_tokens + t];
+    for (int t = 0; t < num_tokens; ++t) {
+#pragma GCC unroll 4
+      for (int part = 0; part < parts; ++part) {
+        own[t][part] += weights[part] * x[i * num_tokens + t];
       }
     }
   }

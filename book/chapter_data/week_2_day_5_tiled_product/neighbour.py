@@ -31,18 +31,18 @@ PER_CYCLE = 4
 
 
 @cache
-def _times() -> dict[tuple[str, str], float]:
-    return measured.example_ns("byte_product")
+def _times(kind: str = "plain") -> dict[tuple[str, str], float]:
+    return measured.example_ns("byte_product", kind)
 
 
-def _cycle_ns() -> float:
-    return _times()["a thousand cycles", ""] / 1000
+def _cycle_ns(kind: str = "plain") -> float:
+    return _times(kind)["a thousand cycles", ""] / 1000
 
 
-def cycles(rung: str) -> float:
+def cycles(rung: str, kind: str = "plain") -> float:
     """Return the cycles for a product of two numbers, on panels in the cache."""
     products = TOKENS * COLUMNS * CACHE_ROWS
-    return _times()[rung, "cache"] / products / _cycle_ns()
+    return _times(kind)[rung, "cache"] / products / _cycle_ns(kind)
 
 
 def predicted_tile(num_tokens: int) -> float:
@@ -120,7 +120,8 @@ def _lanes() -> dict[str, Any]:
 def _tile(num_tokens: int) -> dict[str, float]:
     """Return a tile of floats."""
     own = cycles(f"tiles of {num_tokens}")
-    return {"predicted": predicted_tile(num_tokens), "cycles": own}
+    narrow = cycles(f"tiles of {num_tokens}", "avx2")
+    return {"predicted": predicted_tile(num_tokens), "cycles": own, "avx2": narrow}
 
 
 def _vnni() -> dict[str, Any]:
@@ -145,25 +146,31 @@ def _hold_claims() -> None:
         above = cycles(f"tiles of {size}") / predicted_tile(size)
         assert 0.9 < above < 1.4, f"tiles of {size}: {above:.2f} times as predicted"
     assert cycles("tiles of 40") > 1.05 * cycles("tiles of 30"), "no end of registers"
+    narrow, too_wide = (cycles(f"tiles of {size}", "avx2") for size in (6, 8))
+    assert narrow < 1.3 * cycles("tiles of 12"), "wide registers are not done in halves"
+    assert too_wide > 1.2 * narrow, "no end of the registers of AVX2"
+    assert (
+        _times()["lanes, 4864 rows", "gate"] > 1.1 * _times()["lanes, 16 rows", "gate"]
+    )
     assert cycles("bytes") > 1.2 * cycles("lanes"), "plain C++ is good at bytes"
 
 
 def draw_knob(text: Texts) -> Figure:
-    """Draw the cycles for a product over the tokens of a tile."""
-    figure = Figure(figsize=(5, 2.6))
+    """Draw the cycles for a product over the tokens of a tile, for two widths.
+
+    An upright line stands where the registers are used up.
+    """
+    figure = Figure(figsize=(5, 2.9))
     axes = figure.subplots()
     places = range(1, max(TILES) + 1)
     expected: Sequence[float] = [predicted_tile(size) for size in places]
     axes.plot(places, expected, color=MUTED, linestyle="--", label=text["predicted"])
-    axes.plot(
-        TILES,
-        [cycles(f"tiles of {size}") for size in TILES],
-        "o",
-        color=SERIES[0],
-        label=text["measured"],
-    )
-    axes.axvline(REGISTERS - 0.5, color=SERIES[1], linewidth=1)
-    words(axes, (REGISTERS - 1.2, 0.13), text["full"], ha="right", color=SERIES[1])
-    axes.set(xlabel=text["x"], ylabel=text["y"], ylim=(0, None))
+    kinds = (("plain", "o", SERIES[0], 31.5), ("avx2", "s", SERIES[1], 6.5))
+    for kind, marker, colour, last in kinds:
+        own = [cycles(f"tiles of {size}", kind) for size in TILES]
+        axes.plot(TILES, own, marker, color=colour, label=text[kind])
+        axes.axvline(last, color=colour, linewidth=1)
+    words(axes, (32.2, 0.18), text["full"], ha="left", color=SERIES[0])
+    axes.set(xlabel=text["x"], ylabel=text["y"], ylim=(0, None), xlim=(0, 47))
     axes.legend(loc="upper center")
     return figure
