@@ -60,6 +60,7 @@ def few() -> dict[str, dict[str, float]]:
     }
     assert found["2"]["tiled"] > found["2"]["one_by_one"], "two are enough for tiles"
     assert found["8"]["tiled"] < found["8"]["one_by_one"], "eight are too few for tiles"
+    assert found["8"]["tiled"] < 2 * found["2"]["tiled"], "six more cost more than two"
     return found
 
 
