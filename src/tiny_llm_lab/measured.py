@@ -100,7 +100,7 @@ def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], 
 
     Args:
         program: Its file in `src/worked_examples`, without the ending.
-        built_for: "plain", or "native" for the processor of the book alone.
+        built_for: "plain", "native" for the processor of the book alone, or "avx2".
     """
     return {
         (str(row["what"]), str(row["numbers_in"])): float(row["time_ns"])

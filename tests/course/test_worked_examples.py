@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from tiny_llm_course.extension.programs import COMPILER, Program
 from tiny_llm_course.extension.sanitizing import OPTIONS, SANITIZERS
 from tiny_llm_course.places import WORKED_EXAMPLES
+from tiny_llm_course.solution import load_solution
 from tiny_llm_lab.commands.lab import command
 from tiny_llm_lab.experiments import inner_loops, worked_examples
 from tiny_llm_lab.experiments.inner_loops import inner_loop
@@ -25,7 +26,7 @@ needs_a_compiler = pytest.mark.skipif(
 
 @needs_a_compiler
 @pytest.mark.parametrize(
-    "name", ["three_loops", "byte_matrix", "passes", "log_sum_exp"]
+    "name", ["three_loops", "byte_matrix", "byte_product", "passes", "log_sum_exp"]
 )
 def test_an_example_is_right_and_stays_in_its_arrays(name: str) -> None:
     """Each rung is compared with the formula before any is timed."""
@@ -113,14 +114,30 @@ def test_the_lab_keeps_what_a_program_prints(
     ]
 
 
-class Printing:
-    """A program that prints `PRINTED`."""
+@pytest.mark.parametrize(("built_for", "told"), [("plain", "all"), ("avx2", "avx2")])
+def test_a_program_is_told_which_registers_to_use(
+    built_for: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = f"what\n${{TINY_LLM_INSTRUCTIONS:-all}}{' ' * 40}1\n"
+    program = Printing(tmp_path, printed)
+    monkeypatch.delenv("TINY_LLM_INSTRUCTIONS", raising=False)
+    monkeypatch.setattr(worked_examples, "program", lambda *_: program)
+    case = {"program": "byte_product", "built_for": built_for}
 
-    def __init__(self, folder: Path) -> None:
+    (row,) = worked_examples.measure(case, load_solution("ref"))
+
+    assert row["what"] == told
+
+
+class Printing:
+    """A program that prints a text, such as `PRINTED`."""
+
+    def __init__(self, folder: Path, text: str = PRINTED) -> None:
         self.path = folder / "printing"
+        self.text = text
 
     def compiled(self) -> Path:
-        self.path.write_text(f"#!/bin/sh\ncat <<END\n{PRINTED}END\n")
+        self.path.write_text(f"#!/bin/sh\ncat <<END\n{self.text}END\n")
         self.path.chmod(0o755)
         return self.path
 

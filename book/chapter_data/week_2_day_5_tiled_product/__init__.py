@@ -1,26 +1,38 @@
-"""Week 2, day 5: how often a weight is used, how a panel lies, what rounding costs."""
+"""Week 2, day 5: how often a weight is used, a neighbour, what rounding costs."""
 
 from typing import Any
 
-from matplotlib.figure import Figure
+from tiny_llm_course.book.drawing import Drawing
 
-from tiny_llm_course.book.drawing import style
-
-from .counting import ladder, tile, work
-from .pictures import draw_panel, draw_tile
+from . import neighbour
+from .by_hand import by_hand
+from .counting import few, ladder, tile, work
+from .pictures import draw_panel, draw_registers, draw_tile
 from .rounding import costs
 from .tiles import figure_data
 
 
 def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
-    return {"work": work(), "tile": tile(), "ladder": ladder(), "cost": costs()}
+    return {
+        "work": work(),
+        "tile": tile(),
+        "ladder": ladder(),
+        "few": few(),
+        "cost": costs(),
+        "near": neighbour.numbers(),
+        "hand": by_hand(),
+    }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the panel and the tile."""
-    with style():
-        return {"panel": draw_panel(), "tile": draw_tile()}
+def drawings() -> dict[str, Drawing]:
+    """Return the figures of the text."""
+    return {
+        "registers": draw_registers,
+        "knob": neighbour.draw_knob,
+        "panel": draw_panel,
+        "tile": draw_tile,
+    }
 
 
 def data() -> dict[str, Any]:

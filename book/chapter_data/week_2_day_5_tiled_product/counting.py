@@ -10,6 +10,7 @@ TOKENS, INPUTS, OUTPUTS = 256, 896, 4864
 """A prompt of 256 tokens, and the widest matrix of Qwen2-0.5B but the head."""
 
 TILE_TOKENS, PANEL_ROWS, GROUP = 12, 16, 64
+BLOCK_COLUMNS = 256
 
 VARIANTS = ("naive", "blocked", "int8", "threaded")
 
@@ -22,11 +23,9 @@ def work() -> dict[str, Any]:
         "weights": weights,
         "giga_operations": 2 * TOKENS * weights / 1e9,
         "packed_mb": packed_mb,
-        "float_mb": 4 * weights / 1e6,
         "read_ms": packed_mb / (measured.machine().read_bytes_per_s / 1e9),
         "one_per_byte": 2 * weights / packed_mb / 1e6,
         "many_per_byte": 2 * TOKENS * weights / packed_mb / 1e6,
-        "largest_pair": 2 * 255 * 127,
     }
 
 
@@ -41,10 +40,28 @@ def tile() -> dict[str, Any]:
         "instructions": instructions,
         "float_steps": float_steps,
         "share": instructions / (instructions + float_steps),
+        "block_kb": 4 * PANEL_ROWS * BLOCK_COLUMNS / 1000,
         "panel_kb": INPUTS * PANEL_ROWS / 1000,
         "wide_panel_kb": OUTPUTS * PANEL_ROWS / 1000,
+        "narrow_four_kb": 4 * INPUTS * PANEL_ROWS / 1000,
         "four_kb": 4 * OUTPUTS * PANEL_ROWS / 1000,
     }
+
+
+def few() -> dict[str, dict[str, float]]:
+    """Return the microseconds of a few vectors in tiles, and one after the other."""
+    found = {
+        str(number): {
+            "tiled": times[kernel_times.KERNEL],
+            "one_by_one": times[kernel_times.ONE_BY_ONE],
+        }
+        for number, name in kernel_times.FEW.items()
+        for times in (measured.kernel_us(name),)
+    }
+    assert found["2"]["tiled"] > found["2"]["one_by_one"], "two are enough for tiles"
+    assert found["8"]["tiled"] < found["8"]["one_by_one"], "eight are too few for tiles"
+    assert found["8"]["tiled"] < 2 * found["2"]["tiled"], "six more cost more than two"
+    return found
 
 
 def ladder() -> dict[str, Any]:
@@ -59,4 +76,15 @@ def ladder() -> dict[str, Any]:
         "mlx": times_us["mx.quantized_matmul"] / 1e3,
         "torch": times_us["PyTorch, bfloat16"] / 1e3,
     }
-    return ms | rates | named | peers | {"all": ms["naive"] / ms["threaded"]}
+    assert ms["threaded"] < peers["torch"], "the text says that the last rung is ahead"
+    cycle_ns = measured.example_ns("byte_product")["a thousand cycles", ""] / 1000
+    cycles = {
+        variant: 2 * ms[variant] / operations / cycle_ns / 1e3 for variant in VARIANTS
+    }
+    return (
+        ms
+        | rates
+        | named
+        | peers
+        | {"all": ms["naive"] / ms["threaded"], "cycles": cycles}
+    )

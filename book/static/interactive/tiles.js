@@ -36,9 +36,9 @@ Figure.define("tiles", ({ text, data, ui }) => {
   });
   const most = slider("most", 16, 12);
   const panels = slider("panels", 12, 1);
+  const processor = choice("processor", data.registers, "AVX512");
   const tokens = slider("tokens", 256, 256);
   const matrix = choice("matrix", data.matrices, "gate");
-  const processor = choice("processor", data.registers, "AVX512");
 
   const tile = ui.drawing({ width: 360, height: 222, alt: text.tile_alt });
   const whole = ui.drawing({ width: 360, height: 196, alt: text.whole_alt });

@@ -25,6 +25,13 @@ FUNCTIONS = {
         "rows_in_bytes",
         "rows_with_vnni",
     ),
+    "byte_product": (
+        "panel_in_loops",
+        "panel_in_lanes",
+        "float_tile_avx512<12>",
+        "byte_tile",
+        "byte_tile_vnni",
+    ),
     "passes": ("blend_wide", "bell_called", "bell_inlined", "bell_wide"),
     "log_sum_exp": (
         "rows_online",

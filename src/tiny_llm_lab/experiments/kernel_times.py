@@ -32,6 +32,8 @@ KERNEL = "kernel"
 ONLINE = "online"
 """The first rung of Week 2, Day 6."""
 
+ONE_BY_ONE = "one by one"
+
 Ways = Mapping[str, Callable[[], Any]]
 Chained = Callable[[mx.array], mx.array]
 
@@ -39,11 +41,7 @@ Chained = Callable[[mx.array], mx.array]
 def product(solution: Solution) -> Ways:
     """Return the ways to multiply 256 vectors by a matrix of 4 bits."""
     x = _draw(TOKENS, HIDDEN)
-    packed = mx.quantize(_draw(INTERMEDIATE, HIDDEN), GROUP_SIZE, BITS)
-    words, scales, biases = packed
-    made = solution.get("quantize.QuantizedWeights")
-    w = made(scales, biases, GROUP_SIZE, BITS, words)
-    mx.eval(x, packed)
+    packed, w = _packed(solution)
     dense = torch.zeros(INTERMEDIATE, HIDDEN, dtype=torch.bfloat16)
     of_torch = torch.zeros(TOKENS, HIDDEN, dtype=torch.bfloat16)
     variants = ("naive", "blocked", "int8", "threaded")
@@ -56,6 +54,20 @@ def product(solution: Solution) -> Ways:
             for variant in variants
         },
         "PyTorch, bfloat16": lambda: torch.nn.functional.linear(of_torch, dense),
+    }
+
+
+def few(num_tokens: int, solution: Solution) -> Ways:
+    """Return the ways to multiply a few vectors on one core: in tiles, or by turns."""
+    rows = [_draw(HIDDEN) for _ in range(num_tokens)]
+    x = mx.stack(rows)
+    _, w = _packed(solution)
+    mx.eval(x)
+    tiled = solution.get("kernels.matmul_int8")
+    single = solution.get("kernels.matvec_int8")
+    return {
+        ONE_BY_ONE: lambda: [single(row, w) for row in rows],
+        KERNEL: lambda: tiled(x, w),
     }
 
 
@@ -152,6 +164,7 @@ def gate(solution: Solution) -> Ways:
 
 
 PRODUCT = f"product with {TOKENS} vectors"
+FEW = {2: "product with 2 vectors", 8: "product with 8 vectors"}
 PROMPT = "attention, prompt of 256"
 LONG_PROMPT = "attention, prompt of 1024"
 DECODING = "attention, one token over 4096"
@@ -163,6 +176,7 @@ GATE = "gate of 4864"
 
 WORK: dict[str, Callable[[Solution], Ways]] = {
     PRODUCT: product,
+    **{name: functools.partial(few, number) for number, name in FEW.items()},
     PROMPT: functools.partial(attention, "tiled", 256, 256),
     LONG_PROMPT: functools.partial(attention, "tiled", 1024, 1024),
     DECODING: functools.partial(attention, "split", 1, 4096),
@@ -209,7 +223,7 @@ def times_us(rows: Sequence[Row], work: str) -> dict[str, float]:
 
 def _is_chained(work: str) -> bool:
     """Tell whether one of these takes only microseconds."""
-    return work not in {PRODUCT, PROMPT, LONG_PROMPT, DECODING}
+    return work not in {PRODUCT, *FEW.values(), PROMPT, LONG_PROMPT, DECODING}
 
 
 def _step(call: Callable[[], Any]) -> Step:
@@ -217,7 +231,7 @@ def _step(call: Callable[[], Any]) -> Step:
 
     def step() -> None:
         result = call()
-        if isinstance(result, mx.array):
+        if isinstance(result, mx.array | list):
             mx.eval(result)
 
     return step
@@ -233,6 +247,15 @@ def _chain(function: Chained, x: mx.array) -> Callable[[], mx.array]:
         return y
 
     return call
+
+
+def _packed(solution: Solution) -> tuple[tuple[mx.array, mx.array, mx.array], Any]:
+    """Quantise a random matrix: as MLX has it, and as `QuantizedWeights`."""
+    words, scales, biases = mx.quantize(_draw(INTERMEDIATE, HIDDEN), GROUP_SIZE, BITS)
+    made = solution.get("quantize.QuantizedWeights")
+    mx.eval(words, scales, biases)
+    packed = (words, scales, biases)
+    return packed, made(scales, biases, GROUP_SIZE, BITS, words)
 
 
 def _draw(*shape: int) -> mx.array:
