@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import head_dim, sizes
 
 from .by_hand import worked_heads, worked_mask
@@ -53,12 +51,11 @@ def data() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the figures of the text."""
-    with style():
-        return {
-            "three-ways": draw_three_ways(),
-            "masks": draw_masks(),
-            "layer": draw_layer(),
-            "biases": draw_biases(),
-        }
+def drawings() -> dict[str, Drawing]:
+    """Return the figures of the text."""
+    return {
+        "three-ways": draw_three_ways,
+        "masks": draw_masks,
+        "layer": draw_layer,
+        "biases": draw_biases,
+    }

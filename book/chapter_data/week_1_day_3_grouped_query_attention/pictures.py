@@ -6,21 +6,18 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from tiny_llm_course.book.diagrams import Point, arrow, bare, blank, box, cell, words
-from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES, Texts
 from tiny_llm_ref.attention import causal_mask
 
 
-def draw_three_ways() -> Figure:
+def draw_three_ways(text: Texts) -> Figure:
     """Draw four query heads with four, two and one key/value heads."""
     figure = Figure(figsize=(5, 1.45))
-    for axes, num_kv_heads, title in zip(
-        figure.subplots(1, 3),
-        (4, 2, 1),
-        ("multi-head", "grouped-query", "multi-query"),
-        strict=True,
-    ):
+    ways = {"multi_head": 4, "grouped_query": 2, "multi_query": 1}
+    panels = figure.subplots(1, 3)
+    for axes, (way, num_kv_heads) in zip(panels, ways.items(), strict=True):
         blank(axes, (-0.6, 3.6), (-0.5, 1.7), aspect="equal")
-        axes.set_title(title)
+        axes.set_title(text[way])
         group = 4 // num_kv_heads
         for head in range(4):
             shared = head // group
@@ -37,7 +34,7 @@ def draw_three_ways() -> Figure:
     return figure
 
 
-def draw_masks() -> Figure:
+def draw_masks(_: Texts) -> Figure:
     """Draw three causal masks: as many queries as keys, fewer, and one."""
     shapes = ((5, 5), (2, 5), (1, 5))
     figure = Figure(figsize=(5, 2.0))
@@ -62,23 +59,29 @@ def draw_masks() -> Figure:
     return figure
 
 
-def draw_layer() -> Figure:
+def draw_layer(text: Texts) -> Figure:
     """Draw the way of x through the attention of Qwen2, with its shapes."""
     figure = Figure(figsize=(5, 5.6))
     axes = figure.subplots()
     blank(axes, (0, 10), (-0.5, 11.4))
     _step(axes, (5, 10.8), ("x", "B x L x E"), width=3)
-    _draw_projection(axes, 1.7, ("wq, bq", "H"), SERIES[0], rotated=True)
-    _draw_projection(axes, 5.0, ("wk, bk", "H_kv"), SERIES[1], rotated=True)
-    _draw_projection(axes, 8.3, ("wv, bv", "H_kv"), SERIES[2], rotated=False)
-    _step(axes, (5, 2.1), ("grouped attention + mask", "B x H x L x D"), width=6)
+    _draw_projection(axes, 1.7, ("wq, bq", "H"), SERIES[0], text, rotated=True)
+    _draw_projection(axes, 5.0, ("wk, bk", "H_kv"), SERIES[1], text, rotated=True)
+    _draw_projection(axes, 8.3, ("wv, bv", "H_kv"), SERIES[2], text, rotated=False)
+    _step(axes, (5, 2.1), (text["attention"], "B x H x L x D"), width=6)
     arrow(axes, (5, 1.6), (5, 0.9))
-    _step(axes, (5, 0.4), ("swap back, merge, linear: wo", "B x L x E"), width=6)
+    _step(axes, (5, 0.4), (text["merge"], "B x L x E"), width=6)
     return figure
 
 
 def _draw_projection(
-    axes: Axes, x: float, names: tuple[str, str], colour: str, *, rotated: bool
+    axes: Axes,
+    x: float,
+    names: tuple[str, str],
+    colour: str,
+    text: Texts,
+    *,
+    rotated: bool,
 ) -> None:
     """Draw a column: from the input to query, key or value heads.
 
@@ -87,18 +90,20 @@ def _draw_projection(
         x: The middle of the column.
         names: Those of its weights, and that of its number of heads.
         colour: Of all in it.
+        text: The names of the steps.
         rotated: Whether its vectors are turned by their positions.
     """
     parameters, heads = names
+    linear = text["linear"].format(parameters=parameters)
     arrow(axes, (5, 10.3), (x, 9.4), colour)
-    _step(axes, (x, 8.9), (f"linear: {parameters}", f"B x L x ({heads} D)"), colour)
+    _step(axes, (x, 8.9), (linear, f"B x L x ({heads} D)"), colour)
     arrow(axes, (x, 8.4), (x, 7.7), colour)
-    _step(axes, (x, 7.2), ("split heads", f"B x L x {heads} x D"), colour)
+    _step(axes, (x, 7.2), (text["split"], f"B x L x {heads} x D"), colour)
     if rotated:
         arrow(axes, (x, 6.7), (x, 6.0), colour)
-        _step(axes, (x, 5.5), ("rotate (RoPE)", f"B x L x {heads} x D"), colour)
+        _step(axes, (x, 5.5), (text["rotate"], f"B x L x {heads} x D"), colour)
     arrow(axes, (x, 5.0 if rotated else 6.7), (x, 4.3), colour)
-    _step(axes, (x, 3.8), ("swap axes", f"B x {heads} x L x D"), colour)
+    _step(axes, (x, 3.8), (text["swap"], f"B x {heads} x L x D"), colour)
     arrow(axes, (x, 3.3), (min(max(x, 3.2), 6.8), 2.6), colour)
 
 

@@ -5,7 +5,7 @@ import math
 import mlx.core as mx
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import SERIES
+from tiny_llm_course.book.drawing import SERIES, Texts
 from tiny_llm_course.book.embedded import (
     checkpoint,
     head_dim,
@@ -80,15 +80,17 @@ def effect_of_the_key_bias() -> dict[str, float]:
     return {"plain": moved(rotated=False), "rotated": moved(rotated=True)}
 
 
-def draw_biases() -> Figure:
+def draw_biases(text: Texts) -> Figure:
     """Draw what the trained biases add to a score, by distance."""
     figure = Figure(figsize=(5, 2.6))
     axes = figure.subplots()
     curves = _bias_curves(0, 129)
     for head, curve in enumerate(curves):
         line = "-" if head < 2 else "--"
-        axes.plot(curve, line, color=SERIES[head], label=f"query head {head}")
-    axes.set(xlabel="distance from query to key, in tokens", xlim=(0, 128))
-    axes.set_ylabel("added to the score")
+        axes.plot(
+            curve, line, color=SERIES[head], label=text["head"].format(number=head)
+        )
+    axes.set(xlabel=text["x"], xlim=(0, 128))
+    axes.set_ylabel(text["y"])
     axes.legend(ncols=2, fontsize=8)
     return figure

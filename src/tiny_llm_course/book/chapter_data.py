@@ -5,7 +5,7 @@ five functions, which run the course's own code or read what labs left in
 `book/results`:
 
     numbers()   -> what stands in the text as <<name>> or <<name.0.key:.3f>>
-    drawings()  -> the figures that {drawing} shows, by name
+    drawings()  -> what draws the figures of {drawing}, by name, from their texts
     tables()    -> the rows that {tabulated} shows, by name
     data()      -> what the interactive figures start from, by name
     examples()  -> what the examples of known mistakes may call, by name

@@ -1,11 +1,13 @@
 """Static figures: matplotlib's SVG, in the colours of the page around it.
 
 A figure is drawn in the stand-in colours below. In the page they become variables of
-the style sheet, so that one drawing serves light and dark.
+the style sheet, so that one drawing serves light and dark. Its words come from the
+chapter, so that one drawing serves all languages.
 """
 
+import logging
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any
@@ -41,6 +43,9 @@ _STYLE: dict[Any, Any] = {
     "figure.facecolor": "none",
     "figure.figsize": (5.0, 2.8),
     "figure.constrained_layout.use": True,
+    # The reader's own fonts show the words, so these only measure them: the second one
+    # has a square for every character that the first one lacks, such as Chinese ones.
+    "font.family": ["DejaVu Sans", "Last Resort High-Efficiency"],
     "font.size": 9,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
@@ -54,9 +59,45 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+class Texts:
+    """The words of a drawing, by name: `text["query"]`, `text["at"].format(place=3)`.
+
+    Args:
+        texts: What the chapter has.
+    """
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._used: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        """Return a text; its name where the chapter has none, which `complaints` says.
+
+        Args:
+            name: As in the chapter.
+        """
+        self._used.add(name)
+        return self._texts.get(name, name)
+
+    def complaints(self) -> Iterator[str]:
+        """Yield what the drawing has asked for in vain, and what it did not ask for."""
+        for name in sorted(self._used - self._texts.keys()):
+            yield f"expected a text {name}"
+        for name in sorted(self._texts.keys() - self._used):
+            yield f"the text {name} is not shown"
+        for name in sorted(one for one, text in self._texts.items() if "$" in text):
+            yield f"expected no formula in the text {name}: it may lack letters"
+
+
+Drawing = Callable[[Texts], Figure]
+"""What `drawings()` of a chapter's data has under a name: it is drawn when shown."""
+
+
 @contextmanager
 def style() -> Generator[None]:
     """Use the style of the book for what is drawn inside the `with` block."""
+    # It would say that the second font is never bold.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with mpl.rc_context({**mpl.rcParamsDefault, **_STYLE}):
         yield
 
@@ -76,7 +117,7 @@ def to_svg(figure: Figure, name: str, alt: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r"font: ([^;\"]*?)px [^;\"]*", r"font: \1px var(--font-stack)", svg)
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: var(--font-stack)", svg)
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(colour, f"var({variable})")
     label = alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

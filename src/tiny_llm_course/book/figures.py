@@ -3,12 +3,24 @@
     {drawing} NAME        what `drawings()` of the chapter's data gives
     {interactive} NAME    `book/static/interactive/NAME.js`, with what `data()` gives it
 
-Both need an `:alt:`. The content of the first is its caption; that of the second is
-YAML: the texts that the figure shows, so that a translation finds them in the chapter.
+Both need an `:alt:`. The content of the second is YAML: the texts that the figure
+shows, so that a translation finds them in the chapter. The content of the first is such
+texts, a line, and its caption; without that line it is the caption alone:
+
+    ```{drawing} buffer
+    :alt: Twelve places, of which five are taken.
+    old: never touched
+    at: place {number}
+    ---
+    A buffer with room to spare.
+    ```
+
+A text that the drawing lacks, or does not show, fails the build.
 """
 
 import html
 import json
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import yaml
@@ -20,11 +32,13 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tiny_llm_course.book.chapter_data import path_of, values_of
-from tiny_llm_course.book.drawing import to_svg
+from tiny_llm_course.book.drawing import Drawing, Texts, style, to_svg
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import BOOK
 
 INTERACTIVE = BOOK / "static" / "interactive"
+
+_RULE = "---"
 
 _log = logging.getLogger(__name__)
 
@@ -40,15 +54,42 @@ class DrawingDirective(SphinxDirective):
         """Put the SVG into the page, with its caption."""
         (name,) = self.arguments
         chapter, alt = self.env.docname, self.options.get("alt", "")
-        drawing = values_of(chapter, "drawings").get(name)
-        if not alt or not isinstance(drawing, Figure):
-            lacks = "an :alt:" if drawing else f"a figure in {path_of(chapter).name}"
+        draw: Drawing | None = values_of(chapter, "drawings").get(name)
+        if not alt or not draw:
+            lacks = "an :alt:" if draw else f"a figure in {path_of(chapter).name}"
             _log.warning("%s: expected %s", name, lacks, location=self.get_location())
             return []
-        svg = nodes.raw("", to_svg(drawing, f"{chapter}-{name}", alt), format="html")
+        drawn = to_svg(self._drawn(draw, name), f"{chapter}-{name}", alt)
+        svg = nodes.raw("", drawn, format="html")
         figure = nodes.figure("", svg, classes=["drawing"], ids=[f"figure-{name}"])
         figure += _caption(self)
         return [figure]
+
+    def _drawn(self, draw: Drawing, name: str) -> Figure:
+        """Draw with the texts above the rule, and leave the caption in the content."""
+        if isinstance(draw, Figure):
+            return draw
+        text = Texts(self._texts(name))
+        with style():
+            figure = draw(text)
+        for complaint in text.complaints():
+            _log.warning("%s: %s", name, complaint, location=self.get_location())
+        return figure
+
+    def _texts(self, name: str) -> Mapping[str, str]:
+        """Take the texts off the content."""
+        if _RULE not in self.content:
+            return {}
+        num_lines = self.content.index(_RULE)
+        above = "\n".join(self.content[:num_lines])
+        self.content = self.content[num_lines + 1 :]
+        self.content_offset += num_lines + 1
+        try:
+            # What looks like a number or a truth value is a text as well.
+            return yaml.load(above, yaml.BaseLoader) or {}  # noqa: S506 - only texts
+        except yaml.YAMLError as error:
+            _log.warning("%s: %s", name, error, location=self.get_location())
+            return {}
 
 
 class InteractiveDirective(SphinxDirective):
