@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
-from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint, head_dim
 from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, epsilon
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple as attention
@@ -55,16 +54,15 @@ def numbers() -> Mapping[str, Any]:
     }
 
 
-def drawings() -> Mapping[str, Figure]:
+def drawings() -> Mapping[str, Drawing]:
     """Return the figures of the chapter."""
-    with style():
-        return {
-            "dot-products": draw_dot_products(),
-            "shapes": draw_shapes(),
-            "why-the-root": draw_why_the_root(),
-            "splitting": draw_splitting(),
-            "trained-heads": draw_trained_heads(),
-        }
+    return {
+        "dot-products": draw_dot_products,
+        "shapes": draw_shapes,
+        "why-the-root": draw_why_the_root,
+        "splitting": draw_splitting,
+        "trained-heads": draw_trained_heads,
+    }
 
 
 def data() -> Mapping[str, Any]:

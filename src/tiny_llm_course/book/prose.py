@@ -36,7 +36,7 @@ _FORMULA = re.compile(
 )
 _NOT_PROSE = re.compile(
     r"<<[^<>\n]+>>|(?:\{[\w-]+\})?(`+)(?:(?!\1).)+?\1|\]\([^)]*\)|https?://\S+"
-    r"|arXiv:\S+|^\([\w-]+\)=$|<[^>\n]+>",
+    r"|arXiv:\S+|^\([\w-]+\)=$|<[^>\n]+>|\\n",
     re.MULTILINE | re.DOTALL,
 )
 _NAME_WITH_A_NUMBER = re.compile(
