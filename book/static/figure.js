@@ -50,9 +50,9 @@ const Figure = (() => {
     return values.map((one) => written(one, digits)).join(", ");
   }
 
-  /** Write a whole number with commas between thousands. */
+  /** Write a whole number in groups of thousands, as the language of the page does. */
   function grouped(number) {
-    return number.toLocaleString("en-GB");
+    return number.toLocaleString(document.documentElement.lang);
   }
 
   function sum(values) {

@@ -37,7 +37,7 @@ def warnings(book: Path, language: str = "en") -> str:
             *(sys.executable, "-m", "sphinx", "-q", "--nitpicky", "-c", str(book)),
             *(str(book / language), str(book / "built" / language)),
         ],
-        env={**os.environ, "BOOK_LANG": language},
+        env={**os.environ, "TINY_LLM_LANG": language},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,10 +1,10 @@
 """The languages of the book: one folder of chapters each, built into one each.
 
-A page links to its twins. As soon as a second language is there, a chapter without its
-twin fails the build.
+A language of the course has a book as soon as it has the first page, `index.md`. Then a
+page links to its twins, and a chapter without one fails the build.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
+from tiny_llm_course import language
+from tiny_llm_course.book.markdown import chapters
+from tiny_llm_course.catalogue import entry_of, say
 from tiny_llm_course.places import BOOK
-
-NAMES = {"en": "English", "zh": "中文"}
 
 _log = logging.getLogger(__name__)
 
@@ -38,11 +39,27 @@ class Twin:
 
 
 def languages(book: Path = BOOK) -> list[str]:
-    """Return the languages that have chapters."""
-    return [code for code in NAMES if (book / code / "index.md").exists()]
+    """Return the languages that have chapters, English first."""
+    return [one for one in language.languages() if (book / one / "index.md").exists()]
 
 
-def twins(page: str, own: str, found: list[str]) -> Iterator[Twin]:
+def of_reader() -> str:
+    """Return the language to open the book in."""
+    spoken = language.current()
+    return spoken if spoken in languages() else language.ENGLISH
+
+
+def chapters_by_language() -> dict[str, list[Path]]:
+    """Return all chapters of the book."""
+    return {one: chapters(BOOK / one) for one in languages()}
+
+
+def name_of(code: str) -> str:
+    """Return the name of a language, in that language."""
+    return str(entry_of(code, "book.language.name") or code)
+
+
+def twins(page: str, own: str, found: Sequence[str]) -> Iterator[Twin]:
     """Yield a page in all languages.
 
     Args:
@@ -52,28 +69,31 @@ def twins(page: str, own: str, found: list[str]) -> Iterator[Twin]:
     """
     up = "../" * (page.count("/") + 1)
     for code in found:
-        yield Twin(code, NAMES[code], f"{up}{code}/{page}.html", code == own)
+        yield Twin(code, name_of(code), f"{up}{code}/{page}.html", code == own)
 
 
-def _add_twins(
+def _complete(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Hand the links to the template."""
+    """Hand the links to the template, and what its texts come from."""
     del template, doctree
     book = Path(app.confdir)
     context["languages"] = list(twins(page, Path(app.srcdir).name, languages(book)))
+    context["say"] = say
 
 
 def _check_twins(app: Sphinx, env: BuildEnvironment) -> None:
     """Say which chapters are missing in another language."""
-    for code in languages(Path(app.confdir)):
+    book = Path(app.confdir)
+    for code in languages(book):
+        name = name_of(code)
         for chapter in sorted(env.found_docs):
-            if not (Path(app.confdir) / code / f"{chapter}.md").exists():
-                _log.warning("expected a chapter in %s", NAMES[code], location=chapter)
+            if not (book / code / f"{chapter}.md").exists():
+                _log.warning("expected a chapter in %s", name, location=chapter)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the links and the check."""
-    app.connect("html-page-context", _add_twins)
+    app.connect("html-page-context", _complete)
     app.connect("env-check-consistency", _check_twins)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
