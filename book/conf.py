@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.language import current
 
 _BOOK = Path(__file__).parent
 
 project = "tiny-llm"
 author = say("book.about.authors")
 project_copyright = say("book.about.copyright")
-language = say("book.language.sphinx")
+language = {"zh": "zh_CN"}.get(current(), current())  # as Sphinx calls it
 
 extensions = [
     "myst_parser",
@@ -22,6 +23,7 @@ extensions = [
     "tiny_llm_course.book.figures",
     "tiny_llm_course.book.tables",
     "tiny_llm_course.book.transcripts",
+    "tiny_llm_course.book.sections",
     "tiny_llm_course.book.languages",
     "tiny_llm_course.book.interface",
     "tiny_llm_course.book.finishing",

@@ -1,15 +1,19 @@
 """The words between the chapters' own: those of the theme, and what search knows.
 
-Sphinx and its theme have their words in English and ask for a translation. It is found
-in the catalogue, in the table `theme` of `book.toml`, beside their English.
+Sphinx and its theme have their words in English, and ask for a translation of most. It
+is found in the catalogue, in the table `theme` of `book.toml`, beside their English.
 """
 
 import re
 from gettext import NullTranslations
-from typing import Any
+from typing import Any, cast
 
+from jinja2.ext import Extension
 from sphinx import locale
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.config import Config
+from sphinx.jinja2glue import BuiltinTemplateLoader
 from sphinx.search.en import SearchEnglish
 
 from tiny_llm_course.catalogue import entry_of
@@ -80,15 +84,42 @@ function splitQuery(query) {{
         return found
 
 
-def _translate(app: Sphinx) -> None:
+class Labels(Extension):
+    """Has the templates of the theme ask for a translation of all labels."""
+
+    _label = re.compile(r'(aria-label="|<title>)([A-Z][\w /,]+)(?="|</title>)')
+
+    def preprocess(
+        self, source: str, name: str | None, filename: str | None = None
+    ) -> str:
+        """Change a template before it is read.
+
+        Args:
+            source: Its text.
+            name: Unused.
+            filename: Unused.
+        """
+        del name, filename
+        return self._label.sub(r'\1{{ _("\2") }}', source)
+
+
+def _translate(app: Sphinx, config: Config) -> None:
     """Have the theme take its words from the catalogue."""
-    del app
-    known = locale.translators["general", "sphinx"]
-    locale.translators["general", "sphinx"] = FromTheCatalogue(known)
+    del config
+    app.translator = FromTheCatalogue(app.translator)
+    locale.translators["general", "sphinx"] = app.translator
+
+
+def _find_labels(app: Sphinx) -> None:
+    """Have the labels in the theme's templates translated, too."""
+    if isinstance(app.builder, StandaloneHTMLBuilder):
+        templates = cast("BuiltinTemplateLoader", app.builder.templates)
+        templates.environment.add_extension(Labels)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the translations and the search."""
-    app.connect("builder-inited", _translate)
+    app.connect("config-inited", _translate)
+    app.connect("builder-inited", _find_labels)
     app.add_search_language(Search)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

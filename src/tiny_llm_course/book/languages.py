@@ -80,6 +80,8 @@ def _complete(
     book = Path(app.confdir)
     context["languages"] = list(twins(page, Path(app.srcdir).name, languages(book)))
     context["say"] = say
+    if len(context["languages"]) > 1:
+        app.add_js_file("switching.js", loading_method="defer")
 
 
 def _check_twins(app: Sphinx, env: BuildEnvironment) -> None:

@@ -35,8 +35,10 @@ from tiny_llm_course.book.markdown import Block, blocks
 from tiny_llm_course.book.teaching import tasks_on
 from tiny_llm_course.book.typed_commands import call, scripts
 from tiny_llm_course.editing import starter
+from tiny_llm_course.editing.translation import translated
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.sources import BUILD
+from tiny_llm_course.language import current
 from tiny_llm_course.places import (
     REFERENCE,
     REFERENCE_KERNELS,
@@ -44,6 +46,7 @@ from tiny_llm_course.places import (
     SHARED_KERNELS,
     TESTS,
     Checkout,
+    here,
 )
 from tiny_llm_course.specimens import Specimen, misconceptions
 
@@ -176,13 +179,10 @@ def lay_out(root: Path, chapter: str, solution: str) -> Checkout:
     for path in TESTS.glob("test_week_*.py"):
         shutil.copy(path, checkout.tests)
     if solution == "starter":
-        checkout.starter.mkdir()
-        for name, text in starter.generate(REFERENCE).items():
-            (checkout.starter / name).write_text(text, encoding="utf-8")
-        for name, text in starter.generate_kernels(REFERENCE_KERNELS).items():
-            path = checkout.kernels / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+        for path, text in translated(starter.files(here()), current()).items():
+            own = root / path.relative_to(ROOT)
+            own.parent.mkdir(parents=True, exist_ok=True)
+            own.write_text(text, encoding="utf-8")
         return checkout
     shutil.copytree(REFERENCE, checkout.starter)
     shutil.copytree(REFERENCE_KERNELS, checkout.kernels, ignore=without_build)
