@@ -5,7 +5,9 @@ import re
 import pytest
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import Texts, style, to_svg
+from tiny_llm_course.book import texts
+from tiny_llm_course.book.drawing import relabel, style, to_svg
+from tiny_llm_course.book.texts import Texts
 
 
 def test_a_text_that_a_drawing_lacks_or_does_not_show_is_reported() -> None:
@@ -54,3 +56,41 @@ def test_wide_characters_get_their_room() -> None:
 
     assert narrow < 2
     assert 3 <= wide < 4
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("at least 20", "ｍｉｎ 20"),  # noqa: RUF001
+        ("-1.5 to 1e-06", "-1.5 ｂｉｓ 1e-06"),  # noqa: RUF001
+        ("float32", "float32"),
+        ("mlx_lm", "mlx_lm"),
+        ("`pdm run bench`", "`pdm run bench`"),
+        ("0.5", "0.5"),
+    ],
+)
+def test_a_translated_chapter_says_what_a_lab_has_written(
+    said: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"at least {}": "ｍｉｎ {}", "{} to {}": "{} ｂｉｓ {}"}  # noqa: RUF001
+
+    assert Texts({}).instead_of(said) == said
+    monkeypatch.setattr(texts, "current", lambda: "qps")
+    assert Texts(given).instead_of(said) == shown
+
+
+def test_the_labels_of_a_lab_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a translated chapter does not say is reported."""
+    monkeypatch.setattr(texts, "current", lambda: "qps")
+    text = Texts({"share of {} tokens": "{} ｔ"})  # noqa: RUF001
+    with style():
+        figure = Figure()
+        axes = figure.subplots()
+        axes.set_yticks([0, 1], ["share of 3 tokens", "float32"])
+        axes.set(title="share of 4 tokens", xlabel="bytes")
+        relabel(figure, text)
+
+    svg = to_svg(figure, "name", "What it shows.")
+
+    assert all(f">{shown}</text>" in svg for shown in ("3 ｔ", "4 ｔ"))  # noqa: RUF001
+    assert list(text.complaints()) == ["expected a text bytes"]

@@ -133,9 +133,9 @@ def _growth(start: np.ndarray, end: np.ndarray) -> float:
     )
 
 
-def _span(gains: mx.array) -> str:
-    """Write the least and the largest of the gains of a norm."""
-    return f"{gains.min().item():.2f} to {gains.max().item():.2f}"
+def _span(gains: mx.array) -> dict[str, float]:
+    """Return the least and the largest of the gains of a norm."""
+    return {"least": gains.min().item(), "most": gains.max().item()}
 
 
 def _root_mean_square(x: np.ndarray) -> np.ndarray:
