@@ -59,6 +59,7 @@ y: {say("score")}
 ```{{interactive}} grouped-heads
 :alt: {say("Lines.")}
 model: {say("Model")}
+{"tokens: no twin" if say is wide else "head: Query head"}
 ```
 
 {heading(say, 2, "Where people slip", "where-people-slip-2")}
@@ -127,11 +128,11 @@ class Built:
 
     Attributes:
         folder: Where it is; its pages are below `built`.
-        said: What Sphinx warned of, in English.
+        said: What Sphinx warned of, in English and in the other language.
     """
 
     folder: Path
-    said: str
+    said: tuple[str, str]
 
     def file(self, code: str, name: str) -> str:
         """Return a file of the built book."""
@@ -152,16 +153,24 @@ def built(tmp_path_factory: pytest.TempPathFactory, languages: Path) -> Built:
     write(book, OTHER, wide)
     alone = "---\norphan: true\n---\n# Alone\n"
     (book / "en" / "alone.md").write_text(alone, encoding="utf-8")
-    said = build(book, "en", languages)
-    build(book, OTHER, languages)
-    return Built(book, said)
+    return Built(book, (build(book, "en", languages), build(book, OTHER, languages)))
 
 
 def test_a_chapter_without_its_twin_is_reported(built: Built) -> None:
     name = wide("English")
 
-    assert f"alone.md: WARNING: expected a chapter in {name}" in built.said
-    assert "plain.md: WARNING" not in built.said
+    assert f"alone.md: WARNING: expected a chapter in {name}" in built.said[0]
+    assert "plain.md: WARNING" not in "".join(built.said)
+
+
+def test_an_interactive_figure_has_the_same_texts_in_all_languages(
+    built: Built,
+) -> None:
+    english, other = built.said
+
+    assert "grouped-heads: " not in english
+    assert "grouped-heads: expected a text head" in other
+    assert "grouped-heads: English has no tokens" in other
 
 
 def test_twins_are_linked(built: Built) -> None:
@@ -183,6 +192,25 @@ def test_sections_have_the_same_anchors(built: Built) -> None:
     assert "switching.js" in built.file("en", f"{DAY}.html")
 
 
+PAGE = """
+const section = (id, top) => ({ id, getBoundingClientRect: () => ({ top }) });
+const sections = [section("a", -900), section("b", -50), section("c", 390)];
+const link = { addEventListener: (_, press) => { link.press = press; } };
+const innerHeight = 700;
+const document = {
+  querySelectorAll: (asked) => asked.startsWith(".languages") ? [link] : sections,
+};
+"""
+
+
+def test_the_switch_leads_to_the_section_that_is_being_read() -> None:
+    script = (BOOK / "static" / "switching.js").read_text(encoding="utf-8")
+
+    hash_ = quickjs.Context().eval(f"{PAGE}{script}\nlink.press(); link.hash")
+
+    assert hash_ == "b"
+
+
 def test_the_labels_of_a_drawing_are_translated(built: Built) -> None:
     english, other = (
         re.findall(r"<text [^>]*>([^<]*)</text>", page) for page in built.both(DAY)
@@ -200,9 +228,9 @@ def test_the_texts_of_an_interactive_figure_are_translated(built: Built) -> None
         for page in built.both(DAY)
     )
 
-    assert (english["text"], other["text"]) == (
-        {"model": "Model"},
-        {"model": wide("Model")},
+    assert (english["text"]["model"], other["text"]["model"]) == (
+        "Model",
+        wide("Model"),
     )
     assert other["more"] == wide(english["more"])
     assert other["data"] == english["data"]

@@ -29,7 +29,7 @@ def complaints(only: str | None = None) -> list[str]:
             for language, own in pages.items()
         }
         if not any(pages.values()):
-            raise CourseError(f"expected a page, got {only!r}; see book/en")
+            raise CourseError(say("book.commands.nothing_to_check", page=only))
     found = [] if only else building.complaints()
     for language, own in pages.items():
         found += _untrue(language, own)

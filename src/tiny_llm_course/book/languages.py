@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from tiny_llm_course import language
-from tiny_llm_course.book.markdown import chapters
+from tiny_llm_course.book.markdown import blocks, chapters
 from tiny_llm_course.catalogue import entry_of, say
 from tiny_llm_course.places import BOOK
 
@@ -94,8 +95,38 @@ def _check_twins(app: Sphinx, env: BuildEnvironment) -> None:
                 _log.warning("expected a chapter in %s", name, location=chapter)
 
 
+def _check_texts(app: Sphinx, env: BuildEnvironment) -> None:
+    """Say which texts of figures a translation lacks, or has without use."""
+    own_folder, english_folder = Path(app.srcdir), Path(app.confdir, language.ENGLISH)
+    if own_folder.name == english_folder.name:
+        return
+    for chapter in sorted(env.found_docs):
+        own = texts_of_figures(own_folder / f"{chapter}.md")
+        english = texts_of_figures(english_folder / f"{chapter}.md")
+        for figure, text in sorted(english - own):
+            _log.warning("%s: expected a text %s", figure, text, location=chapter)
+        for figure, text in sorted(own - english):
+            _log.warning("%s: English has no %s", figure, text, location=chapter)
+
+
+def texts_of_figures(chapter: Path) -> set[tuple[str, str]]:
+    """Return the names of interactive figures and of their texts, those of a chapter.
+
+    What such a figure asks for is known in a browser only: English has been tried.
+    """
+    if not chapter.exists():
+        return set()
+    return {
+        (block.argument, name)
+        for block in blocks(chapter.read_text(encoding="utf-8"))
+        if block.kind == "{interactive}"
+        for name in yaml.safe_load("\n".join(block.body)) or {}
+    }
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the links and the check."""
+    """Add the links and the checks."""
     app.connect("html-page-context", _complete)
     app.connect("env-check-consistency", _check_twins)
+    app.connect("env-check-consistency", _check_texts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
