@@ -12,7 +12,7 @@ those that are out of date. For a translator:
 import argparse
 import hashlib
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,9 @@ from tiny_llm_course.places import here
 from tiny_llm_course.units import units as said
 
 MADE_FROM = "made_from.txt"
+MISSING, LEFT_OVER = "missing", "without English"
+"""What fails the check. What is out of date does not."""
+
 ALL = "all"
 SHOWN = 10
 """How many units the summary names."""
@@ -103,25 +106,14 @@ def translations(language: str) -> Iterator[Translation]:
         yield Translation(own, sections_of(book / ENGLISH), sections_of(own))
 
 
-def to_do(language: str) -> list[str]:
-    """Return a line for each unit of a language that asks for work."""
-    kinds: dict[str, Callable[[Translation], list[str]]] = {
-        "missing": Translation.missing,
-        "without English": Translation.left_over,
-        "stale": Translation.stale,
-    }
+def to_do(language: str) -> dict[str, list[str]]:
+    """Return the units of a language that ask for work, by what is wrong with them."""
     own = list(translations(language))
-    return [
-        f"{language}: {kind}: {key}"
-        for kind, units_of in kinds.items()
-        for one in own
-        for key in units_of(one)
-    ]
-
-
-def is_complete(language: str) -> bool:
-    """Tell whether a language has all units of English and no others."""
-    return not any(one.missing() or one.left_over() for one in translations(language))
+    return {
+        MISSING: [key for one in own for key in one.missing()],
+        LEFT_OVER: [key for one in own for key in one.left_over()],
+        "stale": [key for one in own for key in one.stale()],
+    }
 
 
 def mark_done(language: str, done: Collection[str]) -> list[str]:
@@ -148,11 +140,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     asked = [given.language] if given.language else others
     unknown = [key for one in asked if given.done for key in mark_done(one, given.done)]
-    lines = [line for one in asked for line in to_do(one)]
+    found = {one: to_do(one) for one in asked}
+    lines = [
+        f"{language}: {wrong}: {key}"
+        for language, units in found.items()
+        for wrong, keys in units.items()
+        for key in keys
+    ]
     for line in (*(f"no such unit: {key}" for key in unknown), *lines):
         print(line)
     print(_summary(others, lines))
-    return int(bool(unknown) or not all(map(is_complete, asked)))
+    incomplete = any(one[MISSING] or one[LEFT_OVER] for one in found.values())
+    return int(bool(unknown) or incomplete)
 
 
 def _summary(others: Sequence[str], lines: Sequence[str]) -> str:
