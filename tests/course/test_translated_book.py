@@ -14,8 +14,6 @@ from pathlib import Path
 import pytest
 import quickjs  # pyright: ignore[reportMissingTypeStubs]
 
-from tiny_llm_course.book.sections import sections
-from tiny_llm_course.checks.translations import Translation, digest, main, sections_of
 from tiny_llm_course.language import FURTHER, SETTING
 from tiny_llm_course.places import BOOK
 
@@ -308,77 +306,3 @@ def test_what_is_written_without_spaces_is_found(built: Built) -> None:
     for term in asked(wide("haystack")):
         assert place in pages(term)
     assert pages("ｚｚ") == []  # noqa: RUF001
-
-
-def test_a_section_goes_up_to_the_next_heading() -> None:
-    text = "% x\n# A\nOne.\n```sh\n# no heading\n```\n## B `c`\nTwo.\n## B c\nThree.\n"
-
-    assert sections(text) == {
-        "a": "# A\nOne.\n```sh\n# no heading\n```",
-        "b-c": "## B `c`\nTwo.",
-        "b-c-2": "## B c\nThree.",
-    }
-
-
-def test_a_section_that_has_changed_in_english_is_stale(tmp_path: Path) -> None:
-    for code, say in (("en", str), (OTHER, wide)):
-        write(tmp_path, code, say)
-
-    def translation() -> Translation:
-        folders = tmp_path / "en", tmp_path / OTHER
-        return Translation(folders[1], *map(sections_of, folders))
-
-    assert set(translation().stale()) == set(sections_of(tmp_path / "en"))
-    translation().mark(sections_of(tmp_path / "en"))
-    assert not translation().stale()
-
-    page = tmp_path / "en" / "plain.md"
-    page.write_text(page.read_text(encoding="utf-8") + "More.\n", encoding="utf-8")
-
-    assert translation().stale() == ["plain#plain-words"]
-    assert not translation().missing()
-    translation().mark(["plain#plain-words"])
-    assert not translation().stale()
-    (tmp_path / OTHER / "plain.md").unlink()
-    assert translation().missing() == ["plain#plain-words"]
-
-
-def test_a_digest_does_not_depend_on_where_lines_break() -> None:
-    assert digest("one two\n") == digest("one\ntwo")
-    assert digest("one two") != digest("one too")
-
-
-@pytest.fixture
-def catalogue(tmp_path: Path, languages: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the second language's own catalogue, which may be changed."""
-    shutil.copytree(languages, tmp_path / "languages")
-    monkeypatch.setenv(FURTHER, str(tmp_path / "languages"))
-    return tmp_path / "languages" / OTHER
-
-
-@pytest.mark.usefixtures("catalogue")
-def test_a_translator_is_told_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    key = "grading.no_reason"
-
-    assert main([]) == 0
-    assert f"{OTHER}: stale: {key}\n" in capsys.readouterr().out
-    assert main([OTHER, "--done", key]) == 0
-    assert f"stale: {key}\n" not in capsys.readouterr().out
-    assert main([OTHER, "--done", "all"]) == 0
-    assert capsys.readouterr().out == (
-        "1 languages besides English, and all is up to date\n"
-    )
-    assert main([OTHER, "--done", "grading.no_such"]) == 1
-    assert capsys.readouterr().out.startswith("no such unit: grading.no_such\n")
-
-
-def test_a_sentence_that_is_missing_fails(
-    catalogue: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (catalogue / "watch.toml").write_text('no_such = "A."\n', encoding="utf-8")
-
-    assert main([OTHER]) == 1
-
-    said = capsys.readouterr().out
-    assert f"{OTHER}: missing: watch." in said
-    assert f"{OTHER}: without English: watch.no_such\n" in said

@@ -11,6 +11,7 @@ those that are out of date. For a translator:
 
 import argparse
 import hashlib
+import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,9 @@ from tiny_llm_course.places import here
 from tiny_llm_course.units import units as said
 
 MADE_FROM = "made_from.txt"
-MISSING, LEFT_OVER = "missing", "without English"
-"""What fails the check. What is out of date does not."""
+_FIELD = re.compile(r"\{(\w+)[^{}]*\}")
+STALE = "stale"
+"""What does not fail the check."""
 
 ALL = "all"
 SHOWN = 10
@@ -63,6 +65,18 @@ class Translation:
             if made_from.get(key) != digest(self.english[key])
         )
 
+    def unfillable(self) -> list[str]:
+        """Return the sentences with a field that English does not have.
+
+        Sections and docstrings have no fields: braces are code there.
+        """
+        return sorted(
+            key
+            for key in self.english.keys() & self.own.keys()
+            if "#" not in key and not key.startswith("stubs/")
+            if _fields(self.own[key]) - _fields(self.english[key])
+        )
+
     def mark(self, done: Iterable[str]) -> None:
         """Write down that some units have been made from the English of now.
 
@@ -80,6 +94,11 @@ class Translation:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         parts = (line.rpartition(" ") for line in text.splitlines())
         return {key: value for key, _, value in parts}
+
+
+def _fields(sentence: str) -> set[str]:
+    """Return the names that are filled in."""
+    return set(_FIELD.findall(sentence))
 
 
 def digest(text: str) -> str:
@@ -110,9 +129,10 @@ def to_do(language: str) -> dict[str, list[str]]:
     """Return the units of a language that ask for work, by what is wrong with them."""
     own = list(translations(language))
     return {
-        MISSING: [key for one in own for key in one.missing()],
-        LEFT_OVER: [key for one in own for key in one.left_over()],
-        "stale": [key for one in own for key in one.stale()],
+        "missing": [key for one in own for key in one.missing()],
+        "without English": [key for one in own for key in one.left_over()],
+        "with another field": [key for one in own for key in one.unfillable()],
+        STALE: [key for one in own for key in one.stale()],
     }
 
 
@@ -142,16 +162,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [key for one in asked if given.done for key in mark_done(one, given.done)]
     found = {one: to_do(one) for one in asked}
     lines = [
-        f"{language}: {wrong}: {key}"
+        f"{language}: {what}: {key}"
         for language, units in found.items()
-        for wrong, keys in units.items()
+        for what, keys in units.items()
         for key in keys
     ]
     for line in (*(f"no such unit: {key}" for key in unknown), *lines):
         print(line)
     print(_summary(others, lines))
-    incomplete = any(one[MISSING] or one[LEFT_OVER] for one in found.values())
-    return int(bool(unknown) or incomplete)
+    wrong = [
+        keys for one in found.values() for what, keys in one.items() if what != STALE
+    ]
+    return int(bool(unknown) or any(wrong))
 
 
 def _summary(others: Sequence[str], lines: Sequence[str]) -> str:
