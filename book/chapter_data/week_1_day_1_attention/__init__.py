@@ -14,7 +14,7 @@ from tiny_llm_ref.basics import linear
 
 from .by_hand import attention_by_hand, limits, softmax_by_hand
 from .pictures import draw_dot_products, draw_shapes, draw_splitting
-from .sentence import WORD_KEYS, WORD_QUERIES, WORDS, words_at_a_glance
+from .sentence import WORD_KEYS, WORD_QUERIES, words_at_a_glance
 from .story import draw_trained_heads, story_at_a_glance
 from .why_the_root import NUM_DRAWN, NUM_RIVALS, draw_why_the_root, spread
 
@@ -69,7 +69,6 @@ def data() -> Mapping[str, Any]:
     """Return what the interactive figure starts from."""
     return {
         "attention-weights": {
-            "words": WORDS,
             "queries": WORD_QUERIES,
             "keys": WORD_KEYS,
         }
