@@ -1,15 +1,16 @@
-"""How Sphinx makes the book. BOOK_LANG chooses the language; `en` where it is unset."""
+"""How Sphinx makes the book, in the language of the course's setting."""
 
-import os
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.language import current
+
 _BOOK = Path(__file__).parent
-_LANG = os.environ.get("BOOK_LANG", "en")
 
 project = "tiny-llm"
-author = "the authors of tiny-llm"
-project_copyright = "the authors of tiny-llm, Apache-2.0"
-language = {"en": "en", "zh": "zh_CN"}[_LANG]
+author = say("book.about.authors")
+project_copyright = say("book.about.copyright")
+language = {"zh": "zh_CN"}.get(current(), current())  # as Sphinx calls it
 
 extensions = [
     "myst_parser",
@@ -23,7 +24,9 @@ extensions = [
     "tiny_llm_course.book.model_map",
     "tiny_llm_course.book.tables",
     "tiny_llm_course.book.transcripts",
+    "tiny_llm_course.book.sections",
     "tiny_llm_course.book.languages",
+    "tiny_llm_course.book.interface",
     "tiny_llm_course.book.finishing",
 ]
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
@@ -40,6 +43,7 @@ templates_path = [str(_BOOK / "templates")]
 html_css_files = ["book.css"]
 html_js_files = [("opening.js", {"defer": "defer"})]
 html_show_sphinx = False
+html_search_language = "en"  # ours, which knows all languages
 html_copy_source = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

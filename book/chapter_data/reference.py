@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import PAPER, SERIES, style
+from tiny_llm_course.book.drawing import PAPER, SERIES, Drawing, Texts
 from tiny_llm_course.book.embedded import checkpoint, head_dim
 from tiny_llm_course.grading.judgement.closeness import (
     ALLOWED_ULPS,
@@ -125,13 +125,12 @@ def _cancelled() -> dict[str, float]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw how three dtypes spend their bits, and how far apart their numbers lie."""
-    with style():
-        return {"bits": _draw_bits(), "spacing": _draw_spacing()}
+def drawings() -> dict[str, Drawing]:
+    """Return how three dtypes spend their bits, and how far apart their numbers lie."""
+    return {"bits": _draw_bits, "spacing": _draw_spacing}
 
 
-def _draw_bits() -> Figure:
+def _draw_bits(text: Texts) -> Figure:
     """Draw a bar of bits per dtype."""
     figure = Figure(figsize=(5, 1.9))
     axes = figure.add_subplot()
@@ -144,15 +143,17 @@ def _draw_bits() -> Figure:
                 axes.annotate(str(width), place, color=PAPER, ha="center", va="center")
             left += width
         axes.annotate(name, (-0.6, -row), ha="right", va="center")
-    for part, (x, label) in enumerate(((0, "sign"), (4, "exponent"), (16, "fraction"))):
-        axes.annotate(label, (x, 0.5), color=SERIES[part], va="bottom")
+    for part, (name, x) in enumerate(
+        {"sign": 0, "exponent": 4, "fraction": 16}.items()
+    ):
+        axes.annotate(text[name], (x, 0.5), color=SERIES[part], va="bottom")
     axes.set_xlim(-6.5, 32.5)
     axes.set_ylim(-2.5, 1.0)
     axes.axis("off")
     return figure
 
 
-def _draw_spacing() -> Figure:
+def _draw_spacing(text: Texts) -> Figure:
     """Draw the distance between neighbours against size, for each dtype."""
     figure = Figure(figsize=(5, 3.2))
     axes = figure.add_subplot()
@@ -163,8 +164,8 @@ def _draw_spacing() -> Figure:
     axes.set_yscale("log", base=10)
     axes.set_xlim(1e-9, 1e7)
     axes.set_ylim(1e-17, 1e7)
-    axes.set_xlabel("size of the number")
-    axes.set_ylabel("distance to the next one")
+    axes.set_xlabel(text["x"])
+    axes.set_ylabel(text["y"])
     axes.tick_params(labelsize=8)
     return figure
 

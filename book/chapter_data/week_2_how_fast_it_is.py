@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import INK, SERIES, style
+from tiny_llm_course.book.drawing import INK, SERIES, Drawing, Texts
 from tiny_llm_lab import measured
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, QWEN2_0_5B
 
@@ -18,14 +18,8 @@ WORK = (
     ("prefill", 1024),
 )
 OURS = "tiny_llm_ref"
-RUNGS = {
-    "week 1": "Week 1",
-    "cache": "Week 2, Day 1",
-    "quantised": "Day 3",
-    "kernels": "Days 4 and 5",
-    "everything": "Days 6 and 7",
-}
-"""The variants of the course's model, and the days that they come from."""
+RUNGS = ("week 1", "cache", "quantised", "kernels", "everything")
+"""The variants of the course's model, in the order of the days that they come from."""
 
 PACKED = "4-bit, float32"
 PEERS = {
@@ -95,31 +89,28 @@ def _row_of_rung(rung: str, context: int) -> Mapping[str, Any]:
     return measured.case_of(OURS, weights, "generate", context, rung)
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the speed of each rung below what memory allows it."""
-    with style():
-        figure = Figure(figsize=(4, 2.6), layout="constrained")
-        axes = figure.subplots()
-        rows = [_row_of_rung(rung, 32) for rung in RUNGS]
-        places = range(len(rows))
-        for place, row in enumerate(rows):
-            speed, roof = row["tokens_per_s"], row["roofline_tokens_per_s"]
-            axes.barh(place, speed, height=0.6, color=SERIES[0])
-            axes.plot([roof] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.5)
-            axes.annotate(
-                f"{speed:.0f} of {roof:.0f}"
-                if speed > 9
-                else f"{speed:.1f} of {roof:.0f}",
-                (2000, place),
-                va="center",
-                ha="right",
-                size=9,
-            )
-        axes.set_yticks(places, list(RUNGS.values()))
-        axes.invert_yaxis()
-        axes.grid(visible=False)
-        axes.set(xscale="log", xlim=(0.3, 2500), xlabel="tokens per second")
-        return {"rungs": figure}
+def drawings() -> dict[str, Drawing]:
+    """Return the speed of each rung below what memory allows it."""
+    return {"rungs": draw_rungs}
+
+
+def draw_rungs(text: Texts) -> Figure:
+    """Draw a bar for each rung, and a line for its roof."""
+    figure = Figure(figsize=(4, 2.6), layout="constrained")
+    axes = figure.subplots()
+    rows = [_row_of_rung(rung, 32) for rung in RUNGS]
+    for place, row in enumerate(rows):
+        speed, roof = row["tokens_per_s"], row["roofline_tokens_per_s"]
+        axes.barh(place, speed, height=0.6, color=SERIES[0])
+        axes.plot([roof] * 2, [place - 0.4, place + 0.4], color=INK, linewidth=1.5)
+        written = f"{speed:.0f}" if speed > 9 else f"{speed:.1f}"
+        label = text["of"].format(speed=written, roof=f"{roof:.0f}")
+        axes.annotate(label, (2000, place), va="center", ha="right", size=9)
+    axes.set_yticks(range(len(rows)), [text[rung.replace(" ", "_")] for rung in RUNGS])
+    axes.invert_yaxis()
+    axes.grid(visible=False)
+    axes.set(xscale="log", xlim=(0.3, 2500), xlabel=text["x"])
+    return figure
 
 
 def tables() -> dict[str, Table]:

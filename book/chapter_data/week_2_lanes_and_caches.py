@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.diagrams import arrow, blank, cell, words
-from tiny_llm_course.book.drawing import INK, MUTED, SERIES, style
+from tiny_llm_course.book.drawing import INK, MUTED, SERIES, Drawing, Texts
 from tiny_llm_lab import measured
 
 NUMBERS = {"cache": 4096, "memory": 64 * 2**20}
@@ -58,28 +58,32 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw an addition in lanes, and the lines that two loops touch."""
-    with style():
-        return {"lanes": draw_lanes(), "lines": draw_lines()}
+def drawings() -> dict[str, Drawing]:
+    """Return an addition in lanes, and the lines that two loops touch."""
+    return {"lanes": draw_lanes, "lines": draw_lines}
 
 
 SUMS = (2, 5, -2, 4)
 NEXT = (3, 1, 4, -1)
 
 
-def draw_lanes() -> Figure:
+def draw_lanes(text: Texts) -> Figure:
     """Draw two registers of four lanes, and their sum."""
     figure = Figure(figsize=(3.7, 1.7))
     axes = figure.subplots()
     blank(axes, (-4.2, 9.4), (-3.6, 1.9))
     rows = (
-        ("sums", SUMS, SERIES[0]),
-        ("+  next four", NEXT, SERIES[1]),
-        ("=  sums", [a + b for a, b in zip(SUMS, NEXT, strict=True)], SERIES[2]),
+        (text["sums"], SUMS, SERIES[0]),
+        (f"+  {text['next']}", NEXT, SERIES[1]),
+        (
+            f"=  {text['sums']}",
+            [a + b for a, b in zip(SUMS, NEXT, strict=True)],
+            SERIES[2],
+        ),
     )
     for lane in range(len(SUMS)):
-        words(axes, (2.5 * lane + 0.6, 1.5), f"lane {lane}", size=9, color=MUTED)
+        label = text["lane"].format(number=lane)
+        words(axes, (2.5 * lane + 0.6, 1.5), label, size=9, color=MUTED)
     for place, (name, values, hue) in enumerate(rows):
         words(axes, (-0.3, 0.3 - 1.5 * place), name, size=9, ha="right")
         for lane, value in enumerate(values):
@@ -89,18 +93,19 @@ def draw_lanes() -> Figure:
     return figure
 
 
-def draw_lines() -> Figure:
+def draw_lines(text: Texts) -> Figure:
     """Draw two cache lines, and which of their numbers each loop reads."""
     figure = Figure(figsize=(3.7, 1.5))
     axes = figure.subplots()
     blank(axes, (-0.6, 33.6), (-5.6, 2.8))
     for line in range(2):
         left = 17 * line
-        words(axes, (left + 8, 2.1), f"line {line}: 64 bytes", size=9, color=MUTED)
+        label = text["line"].format(number=line)
+        words(axes, (left + 8, 2.1), label, size=9, color=MUTED)
         _draw_line(axes, (left, 0), SERIES[0], read=16)
         _draw_line(axes, (left, -2.4), SERIES[1], read=1)
         arrow(axes, (left + 8, -4.6), (left + 8, -2.9), MUTED)
-    words(axes, (16.5, -5.2), "memory delivers whole lines", size=9)
+    words(axes, (16.5, -5.2), text["memory"], size=9)
     return figure
 
 

@@ -50,9 +50,9 @@ const Figure = (() => {
     return values.map((one) => written(one, digits)).join(", ");
   }
 
-  /** Write a whole number with commas between thousands. */
+  /** Write a whole number in groups of thousands, as the language of the page does. */
   function grouped(number) {
-    return number.toLocaleString("en-GB");
+    return number.toLocaleString(document.documentElement.lang);
   }
 
   function sum(values) {
@@ -318,12 +318,22 @@ const Figure = (() => {
     controls.after(more);
   }
 
+  /** The texts of a chapter. To ask for one that is not there is an error. */
+  function withoutGaps(text) {
+    return new Proxy(text, {
+      get(texts, name) {
+        if (!Object.hasOwn(texts, name)) throw new Error(`expected a text ${String(name)}`);
+        return texts[name];
+      },
+    });
+  }
+
   /** Draw the figure `name` wherever the page has a place for it. */
   function define(name, build) {
     for (const root of document.querySelectorAll(`[data-figure="${name}"]`)) {
       const { text, data, more } = JSON.parse(root.querySelector("script").textContent);
       const ui = new Toolkit(root);
-      ui.draw = build({ text, data, ui });
+      ui.draw = build({ text: withoutGaps(text), data, ui });
       foldControls(ui.controls, more);
       ui.draw();
       root.dataset.ready = "true";

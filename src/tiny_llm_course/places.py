@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiny_llm_course.language import ENGLISH
+
 
 @dataclass(frozen=True)
 class Checkout:
@@ -60,10 +62,9 @@ class Checkout:
         """The book, with what it is made from."""
         return self.root / "book"
 
-    @property
-    def chapters(self) -> Path:
-        """The chapters of the book."""
-        return self.book / "en"
+    def chapters(self, language: str) -> Path:
+        """Return the folder of the chapters in a language."""
+        return self.book / language
 
     @property
     def results(self) -> Path:
@@ -101,5 +102,6 @@ SHARED_KERNELS = here().shared_kernels
 WORKED_EXAMPLES = here().worked_examples
 TESTS = here().tests
 BOOK = here().book
-CHAPTERS = here().chapters
+CHAPTERS = here().chapters(ENGLISH)
+"""Those that other languages are translated from."""
 RESULTS = here().results

@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 def _reference(data: dict[str, Any], scale: float, mask: str) -> NDArray[np.float64]:
     """Return the weights of all rows: what attention makes of the identity."""
     query, key = (mx.array(data[one], mx.float32) for one in ("queries", "keys"))
-    size = len(data["words"])
+    size = len(data["keys"])
     added = causal_mask(size, size, mx.float32) if mask == "causal" else None
     return np.array(attention(query, key, mx.eye(size), scale, added), np.float64)
 

@@ -37,7 +37,7 @@ def warnings(book: Path, language: str = "en") -> str:
             *(sys.executable, "-m", "sphinx", "-q", "--nitpicky", "-c", str(book)),
             *(str(book / language), str(book / "built" / language)),
         ],
-        env={**os.environ, "BOOK_LANG": language},
+        env={**os.environ, "TINY_LLM_LANG": language},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -133,22 +133,6 @@ def test_one_language_shows_no_switch(spoilt: Spoilt) -> None:
     english = (spoilt.pages / "index.html").read_text(encoding="utf-8")
 
     assert 'class="languages"' not in english
-
-
-def test_a_second_language_is_linked_and_has_to_be_complete(tmp_path: Path) -> None:
-    """As soon as zh/ exists, every page links to its twin."""
-    small_book = write_book(tmp_path / "book", "without-data")
-    shutil.copytree(small_book / "en", small_book / "zh")
-    (small_book / "en" / "preface.md").write_text("---\norphan: true\n---\n# P\n")
-
-    said = warnings(small_book) + warnings(small_book, "zh")
-
-    assert "preface.md: WARNING: expected a chapter in 中文" in said
-    english = (small_book / "built/en/index.html").read_text(encoding="utf-8")
-    chinese = (small_book / "built/zh/index.html").read_text(encoding="utf-8")
-    assert '<a href="../zh/index.html" lang="zh"' in english
-    assert '<a href="../en/index.html" lang="en"' in chinese
-    assert 'lang="zh-CN"' in chinese
 
 
 def test_a_formula_is_there_for_the_eye_and_the_ear() -> None:

@@ -112,7 +112,7 @@ def test_the_book_is_served_and_a_second_call_finds_it(
         start_new_session=True,
     )
     try:
-        page = wait_for(f"http://{HOST}:{free_port}/setup.html")
+        page = wait_for(f"http://{HOST}:{free_port}/en/setup.html")
         again = pdm_run(f"book --no-open --port {free_port} setup#linux")
     finally:
         stop(serving)
@@ -121,7 +121,7 @@ def test_the_book_is_served_and_a_second_call_finds_it(
     assert again.exit_code == 0
     assert again.stdout == (
         "the book is being served already: "
-        f"http://{HOST}:{free_port}/setup.html#linux\n"
+        f"http://{HOST}:{free_port}/en/setup.html#linux\n"
     )
 
 

@@ -60,6 +60,12 @@ def test_labels_of_an_interactive_figure_are_spelt() -> None:
     assert words(text) == ["Teh"]
 
 
+def test_labels_of_a_drawing_are_spelt() -> None:
+    text = '```{drawing} gate\n:alt: A gate.\nrsqrtt: "two\\nlinse"\n---\nIt.\n```'
+
+    assert words(text) == ["linse"]
+
+
 def test_a_decimal_typed_in_by_hand_is_found() -> None:
     assert numbers("It is 3.14, or 12 % more.") == ["3.14", "12"]
     assert numbers(r"It is $\pi = 3.14$.") == ["3.14"]

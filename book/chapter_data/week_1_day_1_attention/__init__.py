@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
-from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint, head_dim
 from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS, epsilon
 from tiny_llm_ref.attention import scaled_dot_product_attention_simple as attention
@@ -16,7 +15,7 @@ from tiny_llm_ref.basics import linear
 from .breaking import told
 from .by_hand import attention_by_hand, limits, softmax_by_hand
 from .pictures import draw_dot_products, draw_shapes, draw_splitting
-from .sentence import WORD_KEYS, WORD_QUERIES, WORDS, words_at_a_glance
+from .sentence import WORD_KEYS, WORD_QUERIES, words_at_a_glance
 from .story import draw_trained_heads, story_at_a_glance
 from .why_the_root import NUM_DRAWN, NUM_RIVALS, draw_why_the_root, spread
 
@@ -58,23 +57,21 @@ def numbers() -> Mapping[str, Any]:
     }
 
 
-def drawings() -> Mapping[str, Figure]:
+def drawings() -> Mapping[str, Drawing]:
     """Return the figures of the chapter."""
-    with style():
-        return {
-            "dot-products": draw_dot_products(),
-            "shapes": draw_shapes(),
-            "why-the-root": draw_why_the_root(),
-            "splitting": draw_splitting(),
-            "trained-heads": draw_trained_heads(),
-        }
+    return {
+        "dot-products": draw_dot_products,
+        "shapes": draw_shapes,
+        "why-the-root": draw_why_the_root,
+        "splitting": draw_splitting,
+        "trained-heads": draw_trained_heads,
+    }
 
 
 def data() -> Mapping[str, Any]:
     """Return what the interactive figure starts from."""
     return {
         "attention-weights": {
-            "words": WORDS,
             "queries": WORD_QUERIES,
             "keys": WORD_KEYS,
         }

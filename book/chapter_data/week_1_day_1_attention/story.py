@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.diagrams import bare, cell
-from tiny_llm_course.book.drawing import GRID, SERIES
+from tiny_llm_course.book.drawing import GRID, SERIES, Texts
 from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 from tiny_llm_ref.attention import causal_mask, scaled_dot_product_attention_grouped
 from tiny_llm_ref.basics import linear
@@ -57,7 +57,7 @@ def story_at_a_glance() -> Mapping[str, float]:
     }
 
 
-def draw_trained_heads() -> Figure:
+def draw_trained_heads(text: Texts) -> Figure:
     """Draw where four heads of the embedded model look in a sentence."""
     tokens, weights = _heads_of_the_story()
     figure = Figure(figsize=(5, 5.2))
@@ -70,5 +70,5 @@ def draw_trained_heads() -> Figure:
         axes.set_xticks(middles, tokens, rotation=90, size=8)
         axes.set_yticks(middles, tokens, size=8)
         bare(axes)
-        axes.set_title(f"head {number + 1}")
+        axes.set_title(text["head"].format(number=number + 1))
     return figure

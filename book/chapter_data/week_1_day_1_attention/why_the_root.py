@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tiny_llm_course.book.drawing import SERIES
+from tiny_llm_course.book.drawing import SERIES, Texts
 from tiny_llm_ref.basics import softmax
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ def _mean_largest_share(scores: Floats) -> float:
     return mx.mean(mx.max(shares, axis=-1)).item()
 
 
-def draw_why_the_root() -> Figure:
+def draw_why_the_root(text: Texts) -> Figure:
     """Draw how dot products spread with the width, and what softmax makes of that."""
     figure = Figure(figsize=(5, 2.5))
     left, right = figure.subplots(1, 2)
@@ -58,18 +58,15 @@ def draw_why_the_root() -> Figure:
         left.plot((edges[1:] + edges[:-1]) / 2, density, color=colour)
     left.text(3.2, 0.15, "D = 4", color=SERIES[0])
     left.text(11.5, 0.025, "D = 64", color=SERIES[1])
-    left.set(
-        title="Dot products", xlabel="value", ylabel="density", yticks=[0, 0.1, 0.2]
-    )
+    left.set(title=text["products"], yticks=[0, 0.1, 0.2])
+    left.set(xlabel=text["value"], ylabel=text["density"])
     rows = spread()
     places = range(len(rows))
-    for key, label, colour in (
-        ("unscaled", "as they are", SERIES[1]),
-        ("scaled", "divided by √D", SERIES[0]),
-    ):
+    for key, colour in (("unscaled", SERIES[1]), ("scaled", SERIES[0])):
         heights = [one[key] for one in rows]
         right.plot(places, heights, "o-", color=colour, markersize=4)
-        right.text(3.1, heights[-1] - 0.09, label, color=colour, ha="right", va="top")
+        look = {"color": colour, "ha": "right", "va": "top"}
+        right.text(3.1, heights[-1] - 0.09, text[key], **look)
     right.set_xticks(places, [str(width) for width in WIDTHS])
-    right.set(title=f"Largest of {NUM_RIVALS} shares", xlabel="width D", ylim=(0, 1.05))
+    right.set(title=text["largest"], xlabel=text["width"], ylim=(0, 1.05))
     return figure

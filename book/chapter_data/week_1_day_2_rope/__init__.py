@@ -3,9 +3,7 @@
 import math
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint, head_dim, sizes
 
 from .breaking import told
@@ -52,14 +50,13 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Return the static figures."""
-    with style():
-        return {
-            "rotation": draw_rotation(),
-            "pairings": draw_pairings(),
-            "distance": draw_distance(),
-        }
+def drawings() -> dict[str, Drawing]:
+    """Return the figures of the chapter."""
+    return {
+        "rotation": draw_rotation,
+        "pairings": draw_pairings,
+        "distance": draw_distance,
+    }
 
 
 def data() -> dict[str, Any]:

@@ -7,28 +7,28 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Arc
 
 from tiny_llm_course.book.diagrams import arrow, bare, blank, cell, words
-from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES, Texts
 
 from .by_hand import MEETINGS, OTHER_PAIR, PAIR, turn
 
 
-def draw_rotation() -> Figure:
+def draw_rotation(text: Texts) -> Figure:
     """Draw a pair at four positions, and a query and a key at two places of a text."""
     figure = Figure(figsize=(5, 1.95))
     turning, near, far = figure.subplots(1, 3)
-    _empty_plane(turning, 3.9, "positions 0 to 3")
+    _empty_plane(turning, 3.9, text["turning"])
     for position in range(4):
         a, b = turn(PAIR, position)
         _vector(turning, [a, b], SERIES[0], faint=position > 0)
         words(turning, (1.17 * a, 1.17 * b), str(position), size=9)
-    _draw_meeting(near, *MEETINGS[1])
-    _draw_meeting(far, *MEETINGS[2])
+    _draw_meeting(near, *MEETINGS[1], text)
+    _draw_meeting(far, *MEETINGS[2], text)
     return figure
 
 
-def _draw_meeting(axes: Axes, m: int, n: int) -> None:
+def _draw_meeting(axes: Axes, m: int, n: int, text: Texts) -> None:
     """Draw a query at position m and a key at position n, with the angle between."""
-    _empty_plane(axes, 3.9, f"query at {m}, key at {n}")
+    _empty_plane(axes, 3.9, text["meeting"].format(query=m, key=n))
     query, key = turn(PAIR, m), turn(OTHER_PAIR, n)
     start, end = (math.degrees(math.atan2(b, a)) for a, b in (key, query))
     axes.add_patch(Arc((0, 0), 1.8, 1.8, theta1=start, theta2=end, color=INK))
@@ -54,14 +54,14 @@ def _empty_plane(axes: Axes, size: float, title: str) -> None:
     axes.axvline(0, color=MUTED, lw=0.5)
 
 
-def draw_pairings() -> Figure:
+def draw_pairings(text: Texts) -> Figure:
     """Draw which of eight channels turn together, both ways."""
     neighbours = [(2 * pair, 2 * pair + 1) for pair in range(4)]
     halves = [(pair, pair + 4) for pair in range(4)]
     figure = Figure(figsize=(5, 2.6))
     rows = figure.subplots(2, 1, height_ratios=[1.5, 2.3])
-    _draw_pairing(rows[0], neighbours, "neighbours (traditional)", top=0.8)
-    _draw_pairing(rows[1], halves, "halves (Qwen2)", top=1.6)
+    _draw_pairing(rows[0], neighbours, text["neighbours"], top=0.8)
+    _draw_pairing(rows[1], halves, text["halves"], top=1.6)
     return figure
 
 

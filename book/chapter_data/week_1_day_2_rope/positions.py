@@ -5,6 +5,8 @@ import math
 import mlx.core as mx
 from matplotlib.figure import Figure
 
+from tiny_llm_course.book.drawing import Texts
+
 HEAD_DIM = 64
 CONTEXT = 32768
 BASES = (10000, 1000000)
@@ -42,7 +44,7 @@ def worst_errors() -> dict[str, float]:
     }
 
 
-def draw_distance() -> Figure:
+def draw_distance(text: Texts) -> Figure:
     """Draw the score of a vector with itself, some way further on, for both bases."""
     distances = sorted({round(2 ** (step / 6)) for step in range(6 * 15)})
     figure = Figure(figsize=(5, 2.7))
@@ -51,11 +53,11 @@ def draw_distance() -> Figure:
         angles = mx.arange(CONTEXT)[:, None] * mx.array(speeds(HEAD_DIM, base))
         scores = mx.cos(angles).mean(axis=-1)
         means = [_mean_around(distance, scores) for distance in distances]
-        axes.plot(distances, means, line, label=f"base {base}")
+        axes.plot(distances, means, line, label=text["base"].format(base=base))
     axes.set_xscale("log", base=2)
     axes.set_xticks([2**power for power in range(0, 16, 3)])
     axes.set_xticklabels([str(2**power) for power in range(0, 16, 3)])
-    axes.set(xlabel="distance in positions", ylabel="share of the score at 0")
+    axes.set(xlabel=text["x"], ylabel=text["y"])
     axes.legend()
     return figure
 

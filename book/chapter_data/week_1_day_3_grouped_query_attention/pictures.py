@@ -70,7 +70,8 @@ def draw_layer(text: Texts) -> Figure:
     _draw_projection(axes, 8.3, ("wv, bv", "H_kv"), SERIES[2], text, rotated=False)
     _step(axes, (5, 2.1), (text["attention"], "B x H x L x D"), width=6)
     arrow(axes, (5, 1.6), (5, 0.9))
-    _step(axes, (5, 0.4), (text["merge"], "B x L x E"), width=6)
+    merge = text["merge"].format(parameters="wo")
+    _step(axes, (5, 0.4), (merge, "B x L x E"), width=6)
     return figure
 
 

@@ -1,12 +1,12 @@
 """Day 4: norms, float16, activations and the gated MLP."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_lab.experiments import ablate, norm_activations, norm_eps
 from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
 
@@ -46,20 +46,19 @@ def numbers() -> Mapping[str, Any]:
     }
 
 
-def drawings() -> Mapping[str, Figure]:
-    """Draw the static figures."""
-    with style():
-        return {
-            "growth": draw_growth(),
-            "who-shares": draw_who_shares(),
-            "where-the-norm-stands": draw_placement(),
-            "activations": draw_activations(),
-            "two-ways": draw_two_ways(),
-            "lab-eps": experiments.draw(norm_eps.LAB),
-            "lab-depth": experiments.draw(norm_activations.LAB),
-            "lab-speed": experiments.draw(norm_speed.LAB),
-            "lab-ablation": experiments.draw(ablate.LAB),
-        }
+def drawings() -> Mapping[str, Drawing]:
+    """Return the static figures."""
+    return {
+        "growth": draw_growth,
+        "who-shares": draw_who_shares,
+        "where-the-norm-stands": draw_placement,
+        "activations": draw_activations,
+        "two-ways": draw_two_ways,
+        "lab-eps": functools.partial(experiments.draw, norm_eps.LAB),
+        "lab-depth": functools.partial(experiments.draw, norm_activations.LAB),
+        "lab-speed": functools.partial(experiments.draw, norm_speed.LAB),
+        "lab-ablation": functools.partial(experiments.draw, ablate.LAB),
+    }
 
 
 def tables() -> Mapping[str, Any]:

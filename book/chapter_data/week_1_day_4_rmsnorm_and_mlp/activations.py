@@ -8,7 +8,7 @@ import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import GRID, MUTED, SERIES
+from tiny_llm_course.book.drawing import GRID, MUTED, SERIES, Texts
 from tiny_llm_ref.basics import silu
 
 
@@ -63,7 +63,7 @@ def tabulated_activations() -> dict[str, Any]:
     }
 
 
-def draw_activations() -> Figure:
+def draw_activations(text: Texts) -> Figure:
     """Draw ReLU, GELU and SiLU, and mark the least value of the last."""
     figure = Figure(figsize=(5, 2.7))
     axes = figure.subplots()
@@ -78,13 +78,13 @@ def draw_activations() -> Figure:
     lowest = silu_of(np.array([least]))[0]
     axes.plot(least, lowest, "o", ms=5, color=SERIES[2])
     axes.annotate(
-        f"least value {lowest:.3f}",
+        text["least"].format(value=f"{lowest:.3f}"),
         (least, lowest),
         (-4.6, -0.75),
         fontsize=8.5,
         arrowprops={"arrowstyle": "-", "color": MUTED, "lw": 0.8},
     )
     axes.axhline(0, color=GRID, lw=1)
-    axes.set(xlabel="x", ylabel="activation of x", ylim=(-1.0, 3.05))
+    axes.set(xlabel="x", ylabel=text["y"], ylim=(-1.0, 3.05))
     axes.legend(loc="upper left")
     return figure

@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from tiny_llm_course.book.drawing import Texts, relabel
 from tiny_llm_course.places import RESULTS
 from tiny_llm_lab.experiments import ablate, norm_activations, norm_eps
 from tiny_llm_lab.experiments.experiment import Lab
@@ -20,9 +21,9 @@ def rows_of(lab: Lab) -> list[Row]:
     return lab.kept(RESULTS).read()
 
 
-def draw(lab: Lab) -> Figure:
+def draw(lab: Lab, text: Texts) -> Figure:
     """Draw a lab's own figure."""
-    return lab.draw(rows_of(lab))
+    return relabel(lab.draw(rows_of(lab)), text)
 
 
 def eps_of_tiny() -> dict[str, Any]:

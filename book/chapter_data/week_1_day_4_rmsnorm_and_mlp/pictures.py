@@ -1,7 +1,5 @@
 """Where a norm stands, what it looks at, and what SwiGLU replaced."""
 
-from collections.abc import Sequence
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -15,13 +13,13 @@ from tiny_llm_course.book.diagrams import (
     sign,
     words,
 )
-from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES, Texts
 
 LEARNED = 1.8
 """The frame of what has large weights, in points."""
 
 
-def draw_who_shares() -> Figure:
+def draw_who_shares(text: Texts) -> Figure:
     """Draw which entries have their statistics in common with one entry."""
     figure = Figure(figsize=(5, 1.9))
     panels = figure.subplots(1, 4)
@@ -43,65 +41,65 @@ def draw_who_shares() -> Figure:
         axes.set(xlim=(-0.2, 6.2), ylim=(6.8, -0.2), aspect="equal", xticks=[])
         axes.set_title(title, fontsize=8.5)
         axes.set_yticks([])
-        axes.set_xlabel("channels", fontsize=8, color=MUTED)
+        axes.set_xlabel(text["channels"], fontsize=8, color=MUTED)
         bare(axes)
-    panels[0].set_ylabel("tokens of two sequences", fontsize=8, color=MUTED)
+    panels[0].set_ylabel(text["tokens"], fontsize=8, color=MUTED)
     return figure
 
 
-def draw_placement() -> Figure:
+def draw_placement(text: Texts) -> Figure:
     """Draw one part of a layer with the norm behind it, and with the norm before it."""
     figure = Figure(figsize=(5, 3.0))
     left, right = figure.subplots(1, 2)
-    left.set_title("post-norm (2017)")
-    right.set_title("pre-norm (Qwen2)")
+    left.set_title(text["post"])
+    right.set_title(text["pre"])
     for axes in (left, right):
         blank(axes, (0, 10), (-0.8, 12.8))
         arrow(axes, (3, 0.2), (3, 11.6), SERIES[1], lw=1.6)
         words(axes, (3, -0.1), "x", va="top")
-    _branch(left, [(4.6, "attention or MLP")], low=1.4, high=6.6)
-    box(left, (3, 8.9), "norm", size=(3.6, 1.5))
-    _branch(right, [(3.2, "norm"), (6.0, "attention or MLP")], low=1.4, high=9)
-    words(left, (3.5, 10.6), "normalised", ha="left", color=MUTED)
-    words(right, (3.5, 10.6), "only added to", ha="left", color=MUTED)
+    wide, narrow = (5.4, 1.5), (3.6, 1.5)
+    _branch(left, low=1.4, high=6.6)
+    box(left, (7.2, 4.6), text["part"], size=wide)
+    box(left, (3, 8.9), text["norm"], size=narrow)
+    _branch(right, low=1.4, high=9)
+    box(right, (7.2, 3.2), text["norm"], size=narrow)
+    box(right, (7.2, 6.0), text["part"], size=wide)
+    words(left, (3.5, 10.6), text["normalised"], ha="left", color=MUTED)
+    words(right, (3.5, 10.6), text["added"], ha="left", color=MUTED)
     return figure
 
 
-def _branch(
-    axes: Axes, boxes: Sequence[tuple[float, str]], low: float, high: float
-) -> None:
+def _branch(axes: Axes, low: float, high: float) -> None:
     """Draw the way through a part, from the stream at `low` back to it at `high`."""
     path(axes, [(3, low), (7.2, low), (7.2, high), (3.45, high)])
-    for height, text in boxes:
-        box(axes, (7.2, height), text, size=(5.4 if len(text) > 8 else 3.6, 1.5))
     sign(axes, (3, high), "+")
 
 
-def draw_two_ways() -> Figure:
+def draw_two_ways(text: Texts) -> Figure:
     """Draw the feed-forward layer of 2017 beside the gated one."""
     figure = Figure(figsize=(5, 3.5))
     left, right = figure.subplots(1, 2)
-    left.set_title("2017: ReLU between two")
-    right.set_title("SwiGLU: a gate")
+    left.set_title(text["old"])
+    right.set_title(text["gated"])
     for axes in (left, right):
         blank(axes, (0, 10), (-0.8, 14.8))
-        words(axes, (5, -0.1), "x, width E", va="top")
-        words(axes, (5, 13.6), "width E", va="bottom")
-    _draw_mlp_of_2017(left)
-    _draw_swiglu(right)
+        words(axes, (5, -0.1), text["input"], va="top")
+        words(axes, (5, 13.6), text["output"], va="bottom")
+    _draw_mlp_of_2017(left, text)
+    _draw_swiglu(right, text)
     return figure
 
 
-def _draw_mlp_of_2017(axes: Axes) -> None:
+def _draw_mlp_of_2017(axes: Axes, text: Texts) -> None:
     """Draw two matrices with ReLU between them."""
     arrow(axes, (5, 0.2), (5, 13.4))
     box(axes, (5, 3), "w_1, b_1", SERIES[0], size=(4.4, 1.5), lw=LEARNED)
     box(axes, (5, 6.2), "ReLU", size=(4.4, 1.5))
     box(axes, (5, 11), "w_2, b_2", SERIES[0], size=(4.4, 1.5), lw=LEARNED)
-    words(axes, (5.4, 8.6), "width I = 4 E", ha="left", color=MUTED)
+    words(axes, (5.4, 8.6), text["four_times"], ha="left", color=MUTED)
 
 
-def _draw_swiglu(axes: Axes) -> None:
+def _draw_swiglu(axes: Axes, text: Texts) -> None:
     """Draw three matrices: one of two branches is the gate of the other."""
     path(axes, [(5, 0.2), (5, 1.3), (2.6, 1.3), (2.6, 8.6), (4.5, 8.6)])
     path(axes, [(5, 1.3), (7.8, 1.3), (7.8, 8.6), (5.5, 8.6)])
@@ -111,4 +109,4 @@ def _draw_swiglu(axes: Axes) -> None:
     box(axes, (2.6, 6.2), "SiLU", size=(3.8, 1.5))
     box(axes, (5, 11), "w_down", SERIES[0], size=(4.4, 1.5), lw=LEARNED)
     sign(axes, (5, 8.6), r"$\times$")
-    words(axes, (7.4, 6.2), "width I", ha="right", color=MUTED)
+    words(axes, (7.4, 6.2), text["width"], ha="right", color=MUTED)

@@ -9,7 +9,7 @@ import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import SERIES
+from tiny_llm_course.book.drawing import SERIES, Texts
 from tiny_llm_course.book.embedded import checkpoint, sizes, token_ids, weights
 from tiny_llm_ref.basics import linear
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
@@ -133,9 +133,9 @@ def _growth(start: np.ndarray, end: np.ndarray) -> float:
     )
 
 
-def _span(gains: mx.array) -> str:
-    """Write the least and the largest of the gains of a norm."""
-    return f"{gains.min().item():.2f} to {gains.max().item():.2f}"
+def _span(gains: mx.array) -> dict[str, float]:
+    """Return the least and the largest of the gains of a norm."""
+    return {"least": gains.min().item(), "most": gains.max().item()}
 
 
 def _root_mean_square(x: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def _root_mean_square(x: np.ndarray) -> np.ndarray:
     return np.sqrt(np.square(x.astype(np.float64)).mean(axis=-1))
 
 
-def draw_growth() -> Figure:
+def draw_growth(text: Texts) -> Figure:
     """Draw how long the vectors of the stream are, and what the norms hand on."""
     run = trace()
     states = [run.embedded]
@@ -156,8 +156,8 @@ def draw_growth() -> Figure:
     axes = figure.subplots()
     places = np.arange(len(states))
     for rows, colour, label in (
-        (states, SERIES[1], "residual stream"),
-        (given, SERIES[0], "after the norm and its gain"),
+        (states, SERIES[1], text["stream"]),
+        (given, SERIES[0], text["given"]),
     ):
         roots = np.array([_root_mean_square(one) for one in rows])
         least, most = roots.min(axis=1), roots.max(axis=1)
@@ -166,8 +166,10 @@ def draw_growth() -> Figure:
         axes.plot(places, middle, "o-", ms=3, color=colour, label=label)
     axes.set_yscale("log")
     axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    axes.set_xticks(places[::2], ["embedding", *map(str, range(1, len(places[::2])))])
-    axes.set_xlabel("layers passed")
-    axes.set_ylabel("root mean square")
+    axes.set_xticks(
+        places[::2], [text["embedding"], *map(str, range(1, len(places[::2])))]
+    )
+    axes.set_xlabel(text["x"])
+    axes.set_ylabel(text["y"])
     axes.legend(loc="upper left")
     return figure

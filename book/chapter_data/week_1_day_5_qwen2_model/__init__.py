@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint
 
 from .breaking import told
@@ -47,10 +45,12 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
+def drawings() -> dict[str, Drawing]:
     """Return the model with its shapes, and what its stream says on the way."""
-    with style():
-        return {"model": draw_model(), "stream": draw_stream()}
+    return {
+        "model": draw_model,
+        "stream": draw_stream,
+    }
 
 
 def data() -> dict[str, Any]:

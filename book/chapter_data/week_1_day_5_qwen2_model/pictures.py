@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from tiny_llm_course.book.diagrams import arrow, blank, box, path, sign, words
-from tiny_llm_course.book.drawing import MUTED, SERIES
+from tiny_llm_course.book.drawing import MUTED, SERIES, Texts
 
 
-def draw_model() -> Figure:
+def draw_model(text: Texts) -> Figure:
     """Draw the stream from the ids to the logits, and what reads and feeds it."""
     figure = Figure(figsize=(4.2, 5.4))
     axes = figure.subplots()
@@ -17,18 +17,18 @@ def draw_model() -> Figure:
     edge.set(facecolor="none", linestyle=(0, (4, 3)))
     axes.add_patch(edge)
     look = {"ha": "right", "va": "baseline", "size": 8, "color": MUTED}
-    words(axes, (9.7, 4.05), "one block per layer", **look)
+    words(axes, (9.7, 4.05), text["block"], **look)
     arrow(axes, (2, 12.0), (2, 0.6), SERIES[0], lw=2.6)
-    _part(axes, 9.0, "norm 1\ngain E", "attention\nmask, RoPE")
-    _part(axes, 6.5, "norm 2\ngain E", "MLP\ngate, SiLU")
-    box(axes, (2, 11.2), "embedding\ntable V x E", SERIES[2])
-    box(axes, (2, 2.7), "last norm\ngain E", SERIES[3])
-    box(axes, (2, 1.5), "head\ntable V x E", SERIES[2])
-    words(axes, (4.0, 1.5), "tied: the table of\nthe embedding", ha="left", size=8)
-    shapes = {12.25: "token ids  B x L", 10.1: "", 3.4: "", 0.3: "logits  B x L x V"}
-    for y, shape in shapes.items():
-        x, where = (2, "center") if shape else (2.25, "left")
-        words(axes, (x, y), shape or "stream  B x L x E", size=9, ha=where)
+    _part(axes, 9.0, text["norm_1"], text["attention"])
+    _part(axes, 6.5, text["norm_2"], text["mlp"])
+    box(axes, (2, 11.2), text["embedding"], SERIES[2])
+    box(axes, (2, 2.7), text["last_norm"], SERIES[3])
+    box(axes, (2, 1.5), text["head"], SERIES[2])
+    words(axes, (4.0, 1.5), text["tied"], ha="left", size=8)
+    words(axes, (2, 12.25), f"{text['ids']}  B x L", size=9)
+    for y in (10.1, 3.4):
+        words(axes, (2.25, y), f"{text['stream']}  B x L x E", size=9, ha="left")
+    words(axes, (2, 0.3), f"{text['logits']}  B x L x V", size=9)
     return figure
 
 

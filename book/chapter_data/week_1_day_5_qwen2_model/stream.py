@@ -8,7 +8,7 @@ import mlx.core as mx
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.diagrams import bare, words
-from tiny_llm_course.book.drawing import INK, SERIES
+from tiny_llm_course.book.drawing import INK, SERIES, Texts
 from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 from tiny_llm_ref.basics import softmax
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
@@ -89,10 +89,10 @@ def share_of_own_rows() -> float:
     return mx.mean(found == mx.arange(found.size)).item()
 
 
-def draw_stream() -> Figure:
+def draw_stream(text: Texts) -> Figure:
     """Draw the likeliest token of every state of the stream, shaded by probability."""
     rows, read = _lens(), [token.strip() for token in tokens(token_ids(PROMPT))]
-    places = ["embedding", *(f"layer {i}" for i in range(len(rows) - 1))]
+    layers = [text["layer"].format(number=i) for i in range(len(rows) - 1)]
     figure = Figure(figsize=(4.4, 2.5))
     axes = figure.subplots()
     axes.set(xlim=(-0.5, len(read) - 0.5), ylim=(len(rows) - 0.5, -0.5))
@@ -102,7 +102,7 @@ def draw_stream() -> Figure:
             axes.barh(y, 0.94, 0.9, x - 0.47, **shade)
             words(axes, (x, y), token.strip(), size=8)
     axes.set_xticks(range(len(read)), read)
-    axes.set_yticks(range(len(rows)), places)
+    axes.set_yticks(range(len(rows)), [text["embedding"], *layers])
     axes.xaxis.tick_top()
     axes.tick_params(labelcolor=INK)
     bare(axes)

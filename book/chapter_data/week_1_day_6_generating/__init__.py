@@ -4,9 +4,8 @@ import math
 from typing import Any
 
 import mlx.core as mx
-from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint
 
 from .answers import chosen_logs, fork, greedy_and_better, rows, steps_of, unstopped
@@ -61,10 +60,12 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the loop, and how the work grows."""
-    with style():
-        return {"loop": draw_loop(), "cost": draw_cost()}
+def drawings() -> dict[str, Drawing]:
+    """Return the loop, and how the work grows."""
+    return {
+        "loop": draw_loop,
+        "cost": draw_cost,
+    }
 
 
 def data() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import SERIES
+from tiny_llm_course.book.drawing import SERIES, Texts
 from tiny_llm_course.book.embedded import checkpoint
 
 from .loop import QUESTION, chat, run
@@ -36,7 +36,7 @@ def cost_of(num_prompt: int, num_steps: int) -> dict[str, float]:
     }
 
 
-def draw_cost() -> Figure:
+def draw_cost(text: Texts) -> Figure:
     """Draw how many positions are computed for answers of growing length."""
     num_prompt = len(run(chat(QUESTION)).prompt)
     lengths = range(1, checkpoint().context - num_prompt + 2)
@@ -47,8 +47,8 @@ def draw_cost() -> Figure:
     axes.plot(lengths, again, color=SERIES[1])
     axes.plot(lengths, once, color=SERIES[0])
     middle = len(lengths) // 2
-    axes.text(middle - 12, again[middle] + 9, "the whole text each time", ha="right")
-    axes.text(middle, 7, "each position once", ha="center")
-    axes.set(xlabel="tokens generated", ylabel="positions computed (thousands)")
+    axes.text(middle - 12, again[middle] + 9, text["again"], ha="right")
+    axes.text(middle, 7, text["once"], ha="center")
+    axes.set(xlabel=text["x"], ylabel=text["y"])
     axes.set_ylim(bottom=0)
     return figure

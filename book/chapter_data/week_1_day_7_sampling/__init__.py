@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 
 from .breaking import told
@@ -48,10 +47,12 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Return the drawings of the chapter."""
-    with style():
-        return {"temperature": draw_temperatures(), "two-rows": draw_two_rows()}
+def drawings() -> dict[str, Drawing]:
+    """Return the figures of the chapter."""
+    return {
+        "temperature": draw_temperatures,
+        "two-rows": draw_two_rows,
+    }
 
 
 def data() -> dict[str, Any]:

@@ -7,6 +7,8 @@ import mlx.core as mx
 import numpy as np
 from matplotlib.figure import Figure
 
+from tiny_llm_course.book.drawing import Texts
+
 from .sampler import num_kept, sampled
 
 WORDS = (" tree", " fox", " owl", " bee")
@@ -73,7 +75,7 @@ def worked_order() -> dict[str, Any]:
     }
 
 
-def draw_temperatures() -> Figure:
+def draw_temperatures(text: Texts) -> Figure:
     """Draw the worked example at three temperatures."""
     figure = Figure(figsize=(5, 2.2))
     panels = figure.subplots(1, 3, sharey=True)
@@ -85,5 +87,5 @@ def draw_temperatures() -> Figure:
         panel.set_axisbelow(True)
         panel.grid(visible=False, axis="x")
         panel.tick_params(axis="x", labelsize=8)
-    panels[0].set_ylabel("probability")
+    panels[0].set_ylabel(text["y"])
     return figure

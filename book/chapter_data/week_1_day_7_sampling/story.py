@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import INK, MUTED, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, SERIES, Texts
 from tiny_llm_course.book.embedded import checkpoint, token_ids, tokens
 from tiny_llm_ref.qwen2_week1 import Qwen2ModelWeek1
 
@@ -86,25 +86,21 @@ def hot_first() -> dict[str, int]:
     }
 
 
-def draw_two_rows() -> Figure:
+def draw_two_rows(text: Texts) -> Figure:
     """Draw what top-k and top-p keep of a wide and of a narrow distribution."""
     figure = Figure(figsize=(5, 2.6))
     panels = figure.subplots(1, 2, sharey=True)
-    for panel, text, title in zip(
-        panels,
-        (PROMPT, NARROW),
-        ("... lived in the forest.", "... in the forest. She"),
-        strict=True,
-    ):
-        _draw_row(panel, text)
-        panel.set_title(title)
-    panels[0].set_ylabel("probability")
+    for panel, prompt in zip(panels, (PROMPT, NARROW), strict=True):
+        _draw_row(panel, prompt)
+        panel.set_title(f"... {' '.join(prompt.split()[-4:])}")
+        panel.set_xlabel(text["x"])
+    panels[0].set_ylabel(text["y"])
     return figure
 
 
-def _draw_row(panel: Axes, text: str) -> None:
-    """Draw the likeliest tokens after `text`, those of top-p 0.9 in colour."""
-    shares = np.exp(likeliest_first(text)[0][:NUM_SHOWN])
+def _draw_row(panel: Axes, prompt: str) -> None:
+    """Draw the likeliest tokens after `prompt`, those of top-p 0.9 in colour."""
+    shares = np.exp(likeliest_first(prompt)[0][:NUM_SHOWN])
     places = np.arange(1, NUM_SHOWN + 1)
     kept = np.cumsum(shares) - shares < 0.9
     panel.bar(places[kept], shares[kept], color=SERIES[0])
@@ -114,4 +110,3 @@ def _draw_row(panel: Axes, text: str) -> None:
     panel.text(5.8, 0.6, "top_k = 5", color=INK, fontsize=8)
     panel.grid(visible=False, axis="x")
     panel.set_xticks([1, 5, 10, 14])
-    panel.set_xlabel("place, the likeliest first")

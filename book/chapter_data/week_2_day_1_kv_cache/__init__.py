@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 
 from .counting import FIRST, SHAPES, STEP, growth, sizes_of, steps
 from .measured_speeds import speeds
@@ -24,14 +22,13 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the buffer, the mask and the cost of growing."""
-    with style():
-        return {
-            "buffer": draw_buffer(),
-            "mask": draw_mask(),
-            "growth": draw_growth(),
-        }
+def drawings() -> dict[str, Drawing]:
+    """Return the buffer, the mask and the cost of growing."""
+    return {
+        "buffer": draw_buffer,
+        "mask": draw_mask,
+        "growth": draw_growth,
+    }
 
 
 def data() -> dict[str, Any]:

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 
 from .choices import choices, several_texts
 from .costs import (
@@ -33,10 +31,12 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
+def drawings() -> dict[str, Drawing]:
     """Return the roofline with the work of a model under it, and its bytes by kind."""
-    with style():
-        return {"roofline": draw_roofline(), "bytes": draw_bytes()}
+    return {
+        "roofline": draw_roofline,
+        "bytes": draw_bytes,
+    }
 
 
 def data() -> dict[str, Any]:

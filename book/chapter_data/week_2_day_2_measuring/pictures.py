@@ -5,7 +5,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tiny_llm_course.book.drawing import INK, MUTED, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, SERIES, Texts
 from tiny_llm_ref.roofline import bytes_per_token, flops_per_token
 
 from .costs import (
@@ -20,7 +20,7 @@ from .costs import (
 )
 
 
-def draw_roofline() -> Figure:
+def draw_roofline(text: Texts) -> Figure:
     """Draw the roof, the work of Qwen2-0.5B under it, and what was measured."""
     figure = Figure(figsize=(5.0, 3.4))
     axes = figure.subplots()
@@ -34,11 +34,11 @@ def draw_roofline() -> Figure:
     prompt_flops = prefill_flops(SHORT)
     prompt = prompt_flops / bytes_per_token(QWEN2, SHORT, 4)
     read = prefill()["measured"] * prompt_flops / SHORT
-    _place(axes, dense, seen["dense"]["speed"] * flops, "write, float32", SERIES[0])
-    _place(axes, four, seen["four"]["speed"] * flops, "write, 4-bit", SERIES[1])
-    _place(axes, prompt, read, f"read {SHORT}", SERIES[2])
+    _place(axes, dense, seen["dense"]["speed"] * flops, text["dense"], SERIES[0])
+    _place(axes, four, seen["four"]["speed"] * flops, text["four"], SERIES[1])
+    _place(axes, prompt, read, text["read"].format(tokens=SHORT), SERIES[2])
     axes.set(xscale="log", yscale="log", ylim=(1, 500), xlim=(0.2, 2000))
-    axes.set(xlabel="operations per byte", ylabel="GFLOP/s")
+    axes.set(xlabel=text["x"], ylabel=text["y"])
     return figure
 
 
@@ -53,23 +53,23 @@ def _place(axes: Axes, intensity: float, measured: float, name: str, hue: str) -
     )
 
 
-def draw_bytes() -> Figure:
+def draw_bytes(text: Texts) -> Figure:
     """Draw what one token moves, by kind, in three formats and at two contexts."""
     figure = Figure(figsize=(5.0, 2.6))
     axes = figure.subplots()
-    names = {"dense": "float32", "eight": "8-bit", "four": "4-bit"}
-    bars = [(name, context) for name in names for context in (1024, 32768)]
+    formats = ("dense", "eight", "four")
+    bars = [(name, context) for name in formats for context in (1024, 32768)]
     for place, (name, context) in enumerate(bars):
         left = 0.0
         for size, hue in zip(_kinds(name, context), SERIES, strict=False):
             axes.barh(place, size / 1e6, left=left, color=hue, height=0.7)
             left += size / 1e6
-    labels = [f"{names[name]}, {context}" for name, context in bars]
+    labels = [f"{text[name]}, {context}" for name, context in bars]
     axes.set_yticks(range(len(bars)), labels)
     axes.invert_yaxis()
-    axes.set_xlabel("megabytes for one token")
+    axes.set_xlabel(text["x"])
     for kind, hue in zip(("layers", "head", "cache"), SERIES, strict=False):
-        axes.barh(0, 0, color=hue, label=kind)
+        axes.barh(0, 0, color=hue, label=text[kind])
     axes.legend(loc="lower right")
     return figure
 

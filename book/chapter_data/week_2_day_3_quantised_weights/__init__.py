@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 from tiny_llm_lab import measured
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL
 
@@ -53,15 +51,14 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the grid, the word, the groups, and the errors."""
-    with style():
-        return {
-            "grid": draw_grid(),
-            "word": draw_word(),
-            "groups": draw_groups(),
-            "errors": draw_errors(),
-        }
+def drawings() -> dict[str, Drawing]:
+    """Return the grid, the word, the groups, and the errors."""
+    return {
+        "grid": draw_grid,
+        "word": draw_word,
+        "groups": draw_groups,
+        "errors": draw_errors,
+    }
 
 
 def data() -> dict[str, Any]:

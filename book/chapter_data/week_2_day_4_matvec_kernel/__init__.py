@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from tiny_llm_course.book.drawing import style
+from tiny_llm_course.book.drawing import Drawing
 
 from . import neighbour
 from .activations import figure_data
@@ -28,16 +26,15 @@ def numbers() -> dict[str, Any]:
     }
 
 
-def drawings() -> dict[str, Figure]:
-    """Draw the lanes, the planes, and what the variants reach."""
-    with style():
-        return {
-            "lanes": draw_lanes(),
-            "planes": draw_planes(),
-            "ladder": draw_ladder(),
-            "floats": neighbour.draw_floats(),
-            "bytes": neighbour.draw_bytes(),
-        }
+def drawings() -> dict[str, Drawing]:
+    """Return the lanes, the planes, and what the variants reach."""
+    return {
+        "lanes": draw_lanes,
+        "planes": draw_planes,
+        "ladder": draw_ladder,
+        "floats": neighbour.draw_floats,
+        "bytes": neighbour.draw_bytes,
+    }
 
 
 def tables() -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from tiny_llm_course.book.drawing import Texts, relabel
 from tiny_llm_lab import measured as runs
 from tiny_llm_lab.experiments import matvec_ladder
 from tiny_llm_lab.records import Row
@@ -68,6 +69,6 @@ def ladder_table() -> list[list[str]]:
     ]
 
 
-def draw_ladder() -> Figure:
+def draw_ladder(text: Texts) -> Figure:
     """Draw the figure of the lab."""
-    return matvec_ladder.draw(_rows())
+    return relabel(matvec_ladder.draw(_rows()), text)

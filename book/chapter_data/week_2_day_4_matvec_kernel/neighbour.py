@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from tiny_llm_course.book.diagrams import blank, cell, words
-from tiny_llm_course.book.drawing import INK, MUTED, SERIES
+from tiny_llm_course.book.drawing import INK, MUTED, SERIES, Texts
 from tiny_llm_lab import measured
 
 SMALL_ROWS, LARGE_ROWS, COLUMNS = 256, 74898, 896
@@ -114,31 +114,31 @@ def by_hand() -> dict[str, Any]:
     }
 
 
-def draw_floats() -> Figure:
+def draw_floats(text: Texts) -> Figure:
     """Draw what the registers of a rung in floats hold, step by step."""
     rows = (
-        ("bytes q", [str(q) for q in Q]),
-        ("integers q - 128", [str(q - 128) for q in Q]),
-        ("floats", [f"{q - 128}.0" for q in Q]),
-        ("floats x", [f"{x:g}" for x in X]),
-        ("products", [f"{one:g}" for one in by_hand()["floats"]]),
+        (text["bytes"], [str(q) for q in Q]),
+        (text["integers"], [str(q - 128) for q in Q]),
+        (text["floats"], [f"{q - 128}.0" for q in Q]),
+        (text["x"], [f"{x:g}" for x in X]),
+        (text["products"], [f"{one:g}" for one in by_hand()["floats"]]),
     )
     return _draw_rows(rows, (0, 1, 2, 3, 4))
 
 
-def draw_bytes() -> Figure:
+def draw_bytes(text: Texts) -> Figure:
     """Draw what one lane of `vpdpbusd` does with four bytes of either side."""
     found = by_hand()
     rows = (
-        ("bytes q", [str(q) for q in Q]),
-        ("bytes p", [str(p) for p in P]),
-        ("products", [str(one) for one in found["products"]]),
+        (text["q"], [str(q) for q in Q]),
+        (text["p"], [str(p) for p in P]),
+        (text["products"], [str(one) for one in found["products"]]),
     )
     figure = _draw_rows(rows, (0, 3, 4), bottom=-6.6)
     axes = figure.axes[0]
-    words(axes, (4.6, -4.5), f"their sum, {found['dot']}, is added to lane 0:", size=9)
-    words(axes, (4.6, -5.5), "an integer of 32 bits", size=9)
-    words(axes, (4.6, -6.3), "15 more lanes do the same", size=9, color=MUTED)
+    words(axes, (4.6, -4.5), text["sum"].format(sum=found["dot"]), size=9)
+    words(axes, (4.6, -5.5), text["wide"], size=9)
+    words(axes, (4.6, -6.3), text["others"], size=9, color=MUTED)
     return figure
 
 

@@ -7,7 +7,7 @@
 "use strict";
 
 Figure.define("attention-weights", ({ text, data, ui }) => {
-  const { words, queries, keys } = data;
+  const { queries, keys } = data, { words } = text;
   const places = words.map((_, i) => i);
   const names = words.map((word, i) => `${i + 1} ${word}`);
 

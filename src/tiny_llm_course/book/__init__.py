@@ -1,4 +1,4 @@
 """How the book is made: what its Sphinx configuration adds to Sphinx.
 
-The chapters lie in `book/en`, with everything else that a reader sees.
+The chapters lie in `book/en`, beside the folders of other languages.
 """

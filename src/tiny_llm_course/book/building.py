@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from tiny_llm_course.book.languages import languages
+from tiny_llm_course.book.languages import languages, name_of
+from tiny_llm_course.language import SETTING
 from tiny_llm_course.places import BOOK, ROOT
 
 BUILT = BOOK / "build" / "site"
@@ -14,10 +16,11 @@ BUILT = BOOK / "build" / "site"
 
 _FRONT_PAGE = """<!doctype html>
 <meta charset="utf-8">
-<meta http-equiv="refresh" content="0; url=en/index.html">
+<meta http-equiv="refresh" content="0; url={first}/index.html">
 <title>tiny-llm</title>
-<a href="en/index.html">tiny-llm</a>
+{links}
 """
+_LINK = '<a href="{code}/index.html" lang="{code}">tiny-llm, {name}</a>'
 
 
 def complaints() -> list[str]:
@@ -47,24 +50,33 @@ def build(
         The first run of Sphinx that failed, or the last one.
     """
     target.mkdir(parents=True, exist_ok=True)
-    (target / "index.html").write_text(_FRONT_PAGE, encoding="utf-8")
+    (target / "index.html").write_text(_front_page(), encoding="utf-8")
     (target / ".nojekyll").touch()  # GitHub leaves out what begins with "_" otherwise
-    ran = subprocess.CompletedProcess([], 0, "")
-    for code in languages():
-        strict = ["--fail-on-warning", "--nitpicky", "--keep-going", "--quiet"]
-        anew = ["--write-all", "--fresh-env"] if fresh else []
-        ran = subprocess.run(
-            [sys.executable, "-m", "sphinx", *strict, *anew, *places(code, target)],
-            cwd=ROOT,
-            env={**os.environ, "BOOK_LANG": code},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            break
-    return ran
+    anew = ["--write-all", "--fresh-env"] if fresh else []
+    ran = [_build(code, target, anew) for code in languages()]
+    return next((one for one in ran if one.returncode), ran[-1])
+
+
+def _front_page() -> str:
+    """Return a page that leads to the first language, and has a link to each."""
+    links = [_LINK.format(code=code, name=name_of(code)) for code in languages()]
+    return _FRONT_PAGE.format(first=languages()[0], links="\n".join(links))
+
+
+def _build(
+    code: str, target: Path, options: Sequence[str]
+) -> subprocess.CompletedProcess[str]:
+    """Run Sphinx on the chapters of one language."""
+    strict = ["--fail-on-warning", "--nitpicky", "--keep-going", "--quiet"]
+    return subprocess.run(
+        [sys.executable, "-m", "sphinx", *strict, *options, *places(code, target)],
+        cwd=ROOT,
+        env={**os.environ, SETTING: code},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
 
 
 def places(code: str, target: Path) -> list[str]:

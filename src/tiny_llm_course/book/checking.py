@@ -1,13 +1,15 @@
 """The checks of the book: `pdm run book --check`."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tiny_llm_course.book import building, prose, transcripts, typed_commands
-from tiny_llm_course.book.markdown import chapters
+from tiny_llm_course.book.languages import chapters_by_language
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.language import ENGLISH, speaking
 
 
 def complaints(only: str | None = None) -> list[str]:
@@ -19,20 +21,29 @@ def complaints(only: str | None = None) -> list[str]:
     Raises:
         CourseError: There is no such page.
     """
-    pages = [*chapters(), *typed_commands.PAGES]
+    pages = chapters_by_language()
+    pages[ENGLISH] += typed_commands.PAGES
     if only:
-        pages = [page for page in pages if page.stem == only]
-        if not pages:
-            raise CourseError(f"expected a page, got {only!r}; see book/en")
+        pages = {
+            language: [page for page in own if page.stem == only]
+            for language, own in pages.items()
+        }
+        if not any(pages.values()):
+            raise CourseError(say("book.commands.nothing_to_check", page=only))
     found = [] if only else building.complaints()
-    # Each transcript only waits for its own processes, so threads suffice.
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for untrue in threads.map(_untrue, pages):
-            found += untrue
+    for language, own in pages.items():
+        found += _untrue(language, own)
     return found
 
 
-def _untrue(page: Path) -> list[str]:
+def _untrue(language: str, pages: Sequence[Path]) -> list[str]:
+    """Return what is wrong with the pages of a language, run in that language."""
+    # Each transcript only waits for its own processes, so threads suffice.
+    with speaking(language), ThreadPoolExecutor(os.cpu_count()) as threads:
+        return [one for page in threads.map(_untrue_on, pages) for one in page]
+
+
+def _untrue_on(page: Path) -> list[str]:
     """Return what is wrong with a page."""
     found = list(typed_commands.verify(page))
     if page not in typed_commands.PAGES:
@@ -42,8 +53,8 @@ def _untrue(page: Path) -> list[str]:
 
 def updated() -> list[str]:
     """Bring the transcripts up to date, and say which chapters have changed."""
-    return [
-        say("book.commands.updated", chapter=chapter.name)
-        for chapter in chapters()
-        if transcripts.update(chapter)
-    ]
+    changed: list[Path] = []
+    for language, own in chapters_by_language().items():
+        with speaking(language):
+            changed += filter(transcripts.update, own)
+    return [say("book.commands.updated", chapter=one.name) for one in changed]

@@ -14,7 +14,9 @@ from tiny_llm_course.book.teaching import tasks_on
 from tiny_llm_course.editing import starter
 from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
+from tiny_llm_course.editing.translation import translated
 from tiny_llm_course.extension.sources import BUILD
+from tiny_llm_course.language import current
 from tiny_llm_course.places import (
     REFERENCE,
     REFERENCE_KERNELS,
@@ -22,6 +24,7 @@ from tiny_llm_course.places import (
     SHARED_KERNELS,
     TESTS,
     Checkout,
+    here,
 )
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address, Task, tasks
@@ -70,9 +73,10 @@ def _copy_solutions(folder: Path, kernels: Path) -> None:
 
 def _write_starter(checkout: Checkout) -> None:
     """Write the files that a learner begins with."""
-    for path, text in starter.files(checkout).items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    for path, text in translated(starter.files(here()), current()).items():
+        own = checkout.root / path.relative_to(ROOT)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.write_text(text, encoding="utf-8")
 
 
 def _mistake(chapter: str, solution: str) -> Specimen:
@@ -94,9 +98,9 @@ def solved_by(page: str) -> list[Task]:
     Raises:
         CannotRun: It has no tasks.
     """
-    if not (here := tasks_on(page)):
+    if not (own := tasks_on(page)):
         raise CannotRun(f":solution: so-far: expected a page with tasks, got {page}")
-    today = _day(here[0].address)
+    today = _day(own[0].address)
     return [one for one in tasks() if _day(one.address) <= today and not one.optional]
 
 

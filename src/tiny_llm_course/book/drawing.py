@@ -7,7 +7,7 @@ chapter, so that one drawing serves all languages.
 
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any
@@ -15,6 +15,9 @@ from typing import Any
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from tiny_llm_course.book.texts import Texts
 
 INK = "#010101"
 MUTED = "#020202"
@@ -59,38 +62,25 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-class Texts:
-    """The words of a drawing, by name: `text["query"]`, `text["at"].format(place=3)`.
-
-    Args:
-        texts: What the chapter has.
-    """
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-        self._used: set[str] = set()
-
-    def __getitem__(self, name: str) -> str:
-        """Return a text; its name where the chapter has none, which `complaints` says.
-
-        Args:
-            name: As in the chapter.
-        """
-        self._used.add(name)
-        return self._texts.get(name, name)
-
-    def complaints(self) -> Iterator[str]:
-        """Yield what the drawing has asked for in vain, and what it did not ask for."""
-        for name in sorted(self._used - self._texts.keys()):
-            yield f"expected a text {name}"
-        for name in sorted(self._texts.keys() - self._used):
-            yield f"the text {name} is not shown"
-        for name in sorted(one for one, text in self._texts.items() if "$" in text):
-            yield f"expected no formula in the text {name}: it may lack letters"
-
-
 Drawing = Callable[[Texts], Figure]
 """What `drawings()` of a chapter's data has under a name: it is drawn when shown."""
+
+
+def relabel(figure: Figure, text: Texts) -> Figure:
+    """Put the chapter's words into a figure that a lab has drawn, and return it."""
+    both = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    beside_ticks = [(axis, axis.get_ticklabels()) for axis in both]
+    others = {*figure.findobj(Text)}.difference(*(labels for _, labels in beside_ticks))
+    for label in others:
+        assert isinstance(label, Text)
+        label.set_text(text.instead_of(label.get_text()))
+    for axis, labels in beside_ticks:
+        said = [label.get_text() for label in labels]
+        shown = [text.instead_of(one) for one in said]
+        if shown != said:
+            # A label beside a tick would be written anew.
+            axis.set_ticks(axis.get_ticklocs(), shown)
+    return figure
 
 
 @contextmanager

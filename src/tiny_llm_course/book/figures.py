@@ -4,23 +4,12 @@
     {interactive} NAME    `book/static/interactive/NAME.js`, with what `data()` gives it
 
 Both need an `:alt:`. The content of the second is YAML: the texts that the figure
-shows, so that a translation finds them in the chapter. The content of the first is such
-texts, a line, and its caption; without that line it is the caption alone:
-
-    ```{drawing} buffer
-    :alt: Twelve places, of which five are taken.
-    old: never touched
-    at: place {number}
-    ---
-    A buffer with room to spare.
-    ```
-
-A text that the drawing lacks, or does not show, fails the build.
+shows, so that a translation finds them in the chapter. That of the first is such texts
+and a caption, as `texts` says.
 """
 
 import html
 import json
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import yaml
@@ -32,22 +21,20 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tiny_llm_course.book.chapter_data import path_of, values_of
-from tiny_llm_course.book.drawing import Drawing, Texts, style, to_svg
+from tiny_llm_course.book.drawing import Drawing, style, to_svg
+from tiny_llm_course.book.texts import DirectiveWithTexts
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.places import BOOK
 
 INTERACTIVE = BOOK / "static" / "interactive"
 
-_RULE = "---"
-
 _log = logging.getLogger(__name__)
 
 
-class DrawingDirective(SphinxDirective):
+class DrawingDirective(DirectiveWithTexts):
     """Show a figure from the chapter's data."""
 
     required_arguments = 1
-    has_content = True
     option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
@@ -66,30 +53,14 @@ class DrawingDirective(SphinxDirective):
         return [figure]
 
     def _drawn(self, draw: Drawing, name: str) -> Figure:
-        """Draw with the texts above the rule, and leave the caption in the content."""
+        """Draw with the texts of the chapter."""
         if isinstance(draw, Figure):
             return draw
-        text = Texts(self._texts(name))
+        text = self.take_texts(name)
         with style():
             figure = draw(text)
-        for complaint in text.complaints():
-            _log.warning("%s: %s", name, complaint, location=self.get_location())
+        self.report(text, name)
         return figure
-
-    def _texts(self, name: str) -> Mapping[str, str]:
-        """Take the texts off the content."""
-        if _RULE not in self.content:
-            return {}
-        num_lines = self.content.index(_RULE)
-        above = "\n".join(self.content[:num_lines])
-        self.content = self.content[num_lines + 1 :]
-        self.content_offset += num_lines + 1
-        try:
-            # What looks like a number or a truth value is a text as well.
-            return yaml.load(above, yaml.BaseLoader) or {}  # noqa: S506 - only texts
-        except yaml.YAMLError as error:
-            _log.warning("%s: %s", name, error, location=self.get_location())
-            return {}
 
 
 class InteractiveDirective(SphinxDirective):

@@ -1,5 +1,6 @@
 """The links that leave the book: listed always, requested only when asked for."""
 
+import itertools
 import json
 import os
 import re
@@ -9,9 +10,9 @@ import tempfile
 from pathlib import Path
 
 from tiny_llm_course.book.building import places
-from tiny_llm_course.book.languages import languages
-from tiny_llm_course.book.markdown import chapters
-from tiny_llm_course.places import BOOK, ROOT
+from tiny_llm_course.book.languages import chapters_by_language, languages
+from tiny_llm_course.language import SETTING
+from tiny_llm_course.places import ROOT
 
 _LINK = re.compile(r"https?://[^\s)>\]`\"']+")
 
@@ -19,10 +20,9 @@ _LINK = re.compile(r"https?://[^\s)>\]`\"']+")
 def external() -> list[str]:
     """Return every link that leaves the book, with the chapters that have it."""
     found: dict[str, set[str]] = {}
-    for code in languages():
-        for chapter in chapters(BOOK / code):
-            for link in _LINK.findall(chapter.read_text(encoding="utf-8")):
-                found.setdefault(link.rstrip(".,;"), set()).add(chapter.stem)
+    for chapter in itertools.chain(*chapters_by_language().values()):
+        for link in _LINK.findall(chapter.read_text(encoding="utf-8")):
+            found.setdefault(link.rstrip(".,;"), set()).add(chapter.stem)
     return [f"{link}  {', '.join(sorted(found[link]))}" for link in sorted(found)]
 
 
@@ -37,7 +37,7 @@ def broken() -> list[str]:
                     *places(code, Path(folder)),
                 ],
                 cwd=ROOT,
-                env={**os.environ, "BOOK_LANG": code},
+                env={**os.environ, SETTING: code},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 check=False,

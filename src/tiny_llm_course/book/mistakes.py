@@ -29,7 +29,7 @@ from tiny_llm_course.book.markdown import blocks
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Task
 
-_LEAD = re.compile(r"\*\*(.+?)[.,]?\*\*\s*")
+_LEAD = re.compile(r"\*\*(.+?)[.,。，]?\*\*\s*")  # noqa: RUF001 - also Chinese ones
 _FENCED = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 
 _log = logging.getLogger(__name__)

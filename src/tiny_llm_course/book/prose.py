@@ -1,5 +1,7 @@
 """What can be checked about the sentences of a chapter: their spelling, their numbers.
 
+The spelling is checked in English, numbers in all languages.
+
 A decimal, a percentage, and a number of seconds, of bytes in thousands or more, or of
 tokens or operations a second in a sentence or formula come from the chapter's data. One
 that a source gives is named in a comment of the chapter, with the source:
@@ -16,6 +18,7 @@ from pathlib import Path
 from spylls.hunspell import Dictionary  # pyright: ignore[reportMissingTypeStubs]
 
 from tiny_llm_course.book.markdown import blocks
+from tiny_llm_course.language import ENGLISH
 from tiny_llm_course.places import BOOK
 
 SPELLING = BOOK / "spelling"
@@ -36,7 +39,7 @@ _FORMULA = re.compile(
 )
 _NOT_PROSE = re.compile(
     r"<<[^<>\n]+>>|(?:\{[\w-]+\})?(`+)(?:(?!\1).)+?\1|\]\([^)]*\)|https?://\S+"
-    r"|arXiv:\S+|^\([\w-]+\)=$|<[^>\n]+>",
+    r"|arXiv:\S+|^\([\w-]+\)=$|<[^>\n]+>|\\n",
     re.MULTILINE | re.DOTALL,
 )
 _NAME_WITH_A_NUMBER = re.compile(
@@ -65,7 +68,8 @@ def verify(chapter: Path) -> Iterator[str]:
     typed = list(typed_in(text))
     if len(typed) <= NOT_YET.get(chapter.stem, 0):
         typed = []
-    for line, complaint in [*misspelt(text), *typed]:
+    misspelt_words = misspelt(text) if chapter.parent.name == ENGLISH else ()
+    for line, complaint in [*misspelt_words, *typed]:
         yield f"{chapter.name}:{line}: {complaint}"
 
 

@@ -1,21 +1,31 @@
 """The book in a browser, rebuilt whenever a file of it changes."""
 
 import difflib
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 import webbrowser
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import uvicorn
+from sphinx_autobuild.filter import IgnoreFilter  # pyright: ignore
+from sphinx_autobuild.middleware import JavascriptInjectorMiddleware  # pyright: ignore
+from sphinx_autobuild.server import RebuildServer  # pyright: ignore
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 
 from tiny_llm_course.book import building
+from tiny_llm_course.book.languages import languages, of_reader
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.places import BOOK, ROOT
+from tiny_llm_course.places import BOOK
 
 HOST = "127.0.0.1"
 WAIT_S = 120
@@ -23,7 +33,7 @@ _WATCHED = ("static", "chapter_data", "templates", "conf.py")
 
 
 def serve(page: str, port: int, *, open_browser: bool) -> int:
-    """Serve the book until Ctrl-C, and show a page of it.
+    """Serve the book until Ctrl-C, and show a page of it in the reader's language.
 
     Args:
         page: A chapter, which an anchor may follow: "setup", "setup#linux".
@@ -36,7 +46,7 @@ def serve(page: str, port: int, *, open_browser: bool) -> int:
     Raises:
         CourseError: There is no such page, or the port is taken by another program.
     """
-    url = f"http://{HOST}:{port}/{_file(page)}"
+    url = f"http://{HOST}:{port}/{of_reader()}/{_file(page)}"
     if _is_taken(port):
         if not _is_the_book(port):
             raise CourseError(say("book.commands.port_taken", port=port))
@@ -46,20 +56,36 @@ def serve(page: str, port: int, *, open_browser: bool) -> int:
         return 0
     if open_browser:
         threading.Thread(target=_open_when_up, args=(port, url), daemon=True).start()
-    watched = [str(BOOK / name) for name in _WATCHED]
-    options = [part for path in watched for part in ("--watch", path)]
-    try:
-        return subprocess.call(
-            [
-                *(sys.executable, "-m", "sphinx_autobuild", *options),
-                *("--host", HOST, "--port", str(port)),
-                *building.places("en", building.BUILT),
-            ],
-            cwd=ROOT,
-            env={**os.environ, "BOOK_LANG": "en"},
-        )
-    except KeyboardInterrupt:
-        return 0
+    rebuild(())
+    print(say("book.commands.serving", url=url), flush=True)
+    uvicorn.run(_site(port), host=HOST, port=port, log_level="warning")
+    return 0
+
+
+def rebuild(changed_paths: Sequence[Path]) -> None:
+    """Bring all languages of the built book up to date, and print what is wrong.
+
+    Args:
+        changed_paths: What has changed. Sphinx finds out by itself.
+    """
+    del changed_paths
+    print(building.build().stdout, end="", flush=True)
+
+
+def _site(port: int) -> Starlette:
+    """Return a server of the built book, which builds again after every change."""
+    watched: list[PathLike[str]] = [BOOK / one for one in (*_WATCHED, *languages())]
+    rebuilding = RebuildServer(watched, IgnoreFilter([], []), rebuild)
+    return Starlette(
+        routes=[
+            WebSocketRoute("/websocket-reload", rebuilding),
+            Mount("/", StaticFiles(directory=building.BUILT, html=True)),
+        ],
+        middleware=[
+            Middleware(JavascriptInjectorMiddleware, ws_url=f"{HOST}:{port}"),
+        ],
+        lifespan=rebuilding.lifespan,  # pyright: ignore[reportArgumentType]
+    )
 
 
 def _file(page: str) -> str:
@@ -86,7 +112,7 @@ def _is_taken(port: int) -> bool:
 def _is_the_book(port: int) -> bool:
     try:
         with urllib.request.urlopen(
-            f"http://{HOST}:{port}/objects.inv", timeout=2
+            f"http://{HOST}:{port}/{languages()[0]}/objects.inv", timeout=2
         ) as answer:
             return b"Project: tiny-llm" in answer.read(200)
     except (OSError, ValueError, urllib.error.URLError):

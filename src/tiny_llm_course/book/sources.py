@@ -26,14 +26,15 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing import starter
 from tiny_llm_course.editing.cpp_code import CppCode, CppDefinition
+from tiny_llm_course.editing.translation import translated
+from tiny_llm_course.language import current
 from tiny_llm_course.places import (
     KERNELS,
-    REFERENCE,
-    REFERENCE_KERNELS,
     SHARED_KERNELS,
     STARTER,
     TESTS,
     WORKED_EXAMPLES,
+    here,
 )
 from tiny_llm_course.syllabus import file_of, is_kernel, name_of, tasks, weeks
 
@@ -44,19 +45,16 @@ _log = logging.getLogger(__name__)
 def pages() -> dict[str, str]:
     """Return the files that the book shows: texts by name in the repository.
 
-    The learner's files are shown as the course delivers them, without edits.
+    The learner's files are shown as the course delivers them, without edits, and in the
+    language of the book.
     """
-    stubs = starter.generate(REFERENCE)
+    stubs = translated(starter.files(here()), current())
     days = [day for week in weeks() for day in week.days]
     return (
         {
-            f"src/{STARTER.name}/{name}": text
-            for name, text in stubs.items()
-            if name != "__init__.py"
-        }
-        | {
-            f"src/{KERNELS.name}/{name}": text
-            for name, text in starter.generate_kernels(REFERENCE_KERNELS).items()
+            here().link(path): text
+            for path, text in stubs.items()
+            if path.name != "__init__.py"
         }
         | {
             f"src/{SHARED_KERNELS.name}/kernels/{path.name}": path.read_text("utf-8")

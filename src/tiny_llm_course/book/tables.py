@@ -3,7 +3,8 @@
     {tabulated} NAME      what `tables()` of the chapter's data gives: rows of cells
 
 `:columns:` is the header, its cells separated by bars, so that the chapter holds its
-words. The content is the caption.
+words. The content is the caption, below what a translation says instead of the words
+that labs have written into cells: see `texts`.
 """
 
 from typing import Any, ClassVar
@@ -12,18 +13,17 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
 
 from tiny_llm_course.book.chapter_data import path_of, values_of
+from tiny_llm_course.book.texts import DirectiveWithTexts
 
 _log = logging.getLogger(__name__)
 
 
-class TabulatedDirective(SphinxDirective):
+class TabulatedDirective(DirectiveWithTexts):
     """Show rows from the chapter's data under the chapter's own column names."""
 
     required_arguments = 1
-    has_content = True
     option_spec: ClassVar = {"columns": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
@@ -40,8 +40,11 @@ class TabulatedDirective(SphinxDirective):
             )
             _log.warning("%s: expected %s", name, lacks, location=self.get_location())
             return []
-        lines = [columns, ["---"] * len(columns), *rows]
-        markdown = "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+        text = self.take_texts(name)
+        cells = [[text.instead_of(str(cell)) for cell in row] for row in rows]
+        self.report(text, name)
+        lines = [columns, ["---"] * len(columns), *cells]
+        markdown = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         table = self.parse_text_to_nodes(markdown)
         caption = self.parse_content_to_nodes()
         return [

@@ -8,6 +8,7 @@ from pathlib import Path
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.typed_commands import PAGES, call, scripts
+from tiny_llm_course.checks import translations
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
@@ -94,6 +95,7 @@ def steps() -> list[Step]:
         *_in_a_browser(),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
+        Step("translations are complete", call(f"{translations.__name__}:main")),
         Step("ruff finds nothing", (*ruff, "check", "."), reads=PYTHON),
         Step("the code is formatted", (*ruff, "format", "--check", "."), reads=PYTHON),
     ]

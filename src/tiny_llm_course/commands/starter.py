@@ -4,18 +4,15 @@ import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing import saving, starter
+from tiny_llm_course.language import ENGLISH, chosen
 from tiny_llm_course.places import here
 
 
 @click.command("starter", cls=CourseCommand)
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 if out of date.")
+@click.option("--check", is_flag=True)
 def command(*, check: bool) -> int:
-    """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref.
-
-    The same for src/extensions, from src/extensions_ref. This is for authors of the
-    course. What a new file replaces is copied first.
-    """
-    pending = starter.changes(here())
+    """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref."""
+    pending = starter.changes(here(), chosen() or ENGLISH)
     if not pending:
         click.echo("src/tiny_llm and src/extensions are up to date")
         return 0

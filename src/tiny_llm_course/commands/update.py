@@ -6,7 +6,14 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing.merging import half_merged, not_pulled
-from tiny_llm_course.editing.plans import GIVEN, NEW, RENEWED, FileUpdate, plan_update
+from tiny_llm_course.editing.plans import (
+    GIVEN,
+    NEW,
+    RENEWED,
+    TRANSLATED,
+    FileUpdate,
+    plan_update,
+)
 from tiny_llm_course.editing.saving import Change, write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
@@ -14,21 +21,14 @@ from tiny_llm_course.places import here
 
 @click.command("update", cls=CourseCommand)
 def command() -> int:
-    """Bring your files up to date, after a new version of the course was pulled.
-
-    New files and new stubs are added, and the stubs that you have not touched are
-    renewed. What you have written stays as it is. What is replaced is copied first,
-    and so is a file that is taken out because the course has it for all now.
-
-    Commit your work before you pull: git refuses to overwrite what is not committed.
-    """
+    """Bring your files up to date, after a new version of the course was pulled."""
     if problem := half_merged(here()):
         raise CourseError(problem)
     updates = list(plan_update(here()))
     changes = [
         Change(update.path, update.text)
         for update in updates
-        if any(what in {NEW, RENEWED, GIVEN} for what, _ in update.news)
+        if any(what in {NEW, RENEWED, GIVEN, TRANSLATED} for what, _ in update.news)
     ]
     copies = write(changes, here().copies)
     for update in updates:
