@@ -54,8 +54,6 @@ class DrawingDirective(DirectiveWithTexts):
 
     def _drawn(self, draw: Drawing, name: str) -> Figure:
         """Draw with the texts of the chapter."""
-        if isinstance(draw, Figure):
-            return draw
         text = self.take_texts(name)
         with style():
             figure = draw(text)
