@@ -1,7 +1,8 @@
 """Every sentence that a learner reads, one folder per language.
 
 A key names the file and the entry: `say("grading.wrong_dtype", ...)` is the entry
-`wrong_dtype` of `en/grading.toml`. Another language is another folder of files.
+`wrong_dtype` of `en/grading.toml`. Another language is another folder of files. What it
+lacks is said in English.
 """
 
 import functools
@@ -9,7 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-LANGUAGE = "en"
+from tiny_llm_course.language import ENGLISH, current, folder_of
 
 
 def say(key: str, **values: object) -> str:
@@ -28,15 +29,34 @@ def lines(key: str) -> list[str]:
     return entry
 
 
+def has(key: str) -> bool:
+    """Tell whether there is anything under `key`."""
+    return entry_of(ENGLISH, key) is not None
+
+
 def _entry(key: str) -> Any:  # noqa: ANN401 - a text or a list
+    """Look up a key in the language of now, then in English."""
+    for language in (current(), ENGLISH):
+        found = entry_of(language, key)
+        if found is not None:
+            return found
+    raise KeyError(key)
+
+
+def entry_of(language: str, key: str) -> Any:  # noqa: ANN401
+    """Return what a language has under `key`: a text, a list, or None for nothing."""
     file, *names = key.split(".")
-    entry: Any = _file(file)
+    entry: Any = sentences(folder_of(language) / f"{file}.toml")
     for name in names:
-        entry = entry[name]
+        if entry is None:
+            break
+        entry = entry.get(name)
     return entry
 
 
 @functools.cache
-def _file(name: str) -> dict[str, Any]:
-    path = Path(__file__).parent / LANGUAGE / f"{name}.toml"
+def sentences(path: Path) -> dict[str, Any]:
+    """Read a file of sentences. There are none where it is missing."""
+    if not path.exists():
+        return {}
     return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ SETTINGS = {
     "BOOK": str(BUILT),  # built already
     "OMP_NUM_THREADS": "1",  # steps that run side by side do not fight for cores
     "OPENBLAS_NUM_THREADS": "1",
+    "TINY_LLM_LANG": "en",  # whatever the author's
     "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
 }
 

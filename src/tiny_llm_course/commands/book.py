@@ -23,29 +23,17 @@ PACKAGES = (
     type=click.IntRange(1, 65535),
     default=8000,
     show_default=True,
-    help="Where to serve it.",
 )
-@click.option("--no-open", is_flag=True, help="Do not open a browser.")
-@click.option("--check", "mode", flag_value="check", help="Check all that it shows.")
-@click.option("--only", metavar="PAGE", help="With --check: what this page shows.")
-@click.option(
-    "--update", "mode", flag_value="update", help="Run its transcripts again."
-)
-@click.option("--links", "mode", flag_value="links", help="List its external links.")
-@click.option(
-    "--check-links", "mode", flag_value="check-links", help="Request them, too."
-)
+@click.option("--no-open", is_flag=True)
+@click.option("--check", "mode", flag_value="check")
+@click.option("--only", metavar="PAGE")
+@click.option("--update", "mode", flag_value="update")
+@click.option("--links", "mode", flag_value="links")
+@click.option("--check-links", "mode", flag_value="check-links")
 def command(
     *, page: str, port: int, no_open: bool, mode: str | None, only: str | None
 ) -> int:
-    """Open the book at a page, and build it again whenever it changes.
-
-    PAGE is a chapter, such as week-1-day-4-rmsnorm-and-mlp#task-1. If the book is being
-    served already, this opens the page there.
-
-    With --check: build it from scratch, with every warning an error, run everything
-    it shows as run, and check spelling and numbers. Exit code 1 if something is wrong.
-    """
+    """Open the book at a page, and build it again whenever it changes."""
     need(*PACKAGES)
     from tiny_llm_course.book import checking, serving
     from tiny_llm_course.book import links as leaving

@@ -14,14 +14,9 @@ from tiny_llm_course.places import here
 def _command(name: str, solution: str) -> click.Command:
     """Make the command that compiles the kernels of one of our packages."""
 
-    @click.command(name, cls=CourseCommand)
+    @click.command(name, cls=CourseCommand, texts="build-ext")
     def command() -> int:
-        """Compile the kernels in C++, which Python calls from Week 2, Day 4, on.
-
-        It needs a C++ compiler. CMake and all else come with `pdm install`. What has
-        not changed is not compiled again, and the commands that grade call this
-        themselves. The exit code is 1 if the compiler finds an error.
-        """
+        """Compile the kernels in C++, which Python calls from Week 2, Day 4, on."""
         folder = here().root / "src" / solution
         kernels = sources_of(folder)
         sources = here().link(kernels) if kernels else ""

@@ -23,13 +23,7 @@ from tiny_llm_course.inference.engine import Settings, start
 @click.command(name="chat", cls=CourseCommand)
 @talking_options
 def command(**options: Any) -> int:  # noqa: ANN401
-    """Talk with a Qwen2 model in turns.
-
-    Ctrl-C stops an answer, Ctrl-D ends the program. The model, the loop that
-    generates and the sampler are those of a solution: ours, or yours with --solution
-    tiny_llm, where ours stands in for what you have not finished. The weights are those
-    of a checkpoint.
-    """
+    """Talk with a Qwen2 model in turns."""
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     try:
         engine = start(Settings(**options))

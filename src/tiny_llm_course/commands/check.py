@@ -13,19 +13,9 @@ from tiny_llm_course.places import ROOT
 
 
 @click.command(name="check", cls=CourseCommand)
-@click.option("--all", "anew", is_flag=True, help="Run every step again.")
+@click.option("--all", "anew", is_flag=True)
 def command(*, anew: bool) -> int:
-    """Check the whole course, as it is before you have solved anything.
-
-    Format, lint, types, the generated starter, the kernels in C++, the tests of the
-    course itself, every task on the reference solution, no task on the starter, every
-    known mistake, the book, and its pages in a browser if there is one. Stops at the
-    first step that fails, shows what it printed, and ends with exit code 1.
-
-    What has passed is not run again until a file that it has read has changed.
-
-    To grade your own solution: pdm run test.
-    """
+    """Check the whole course, as it is before you have solved anything."""
     start_s = time.perf_counter()
     outcomes: list[Outcome] = []
     for some in (FIRST, steps()):

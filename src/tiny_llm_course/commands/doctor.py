@@ -11,11 +11,7 @@ COLOURS = {"ok": "green", "note": "yellow", "fail": "red"}
 
 @click.command(name="doctor", cls=CourseCommand)
 def command() -> int:
-    """Check this machine: what is here, what it means, and what to do.
-
-    "note" marks what Week 1 does without, "fail" what it needs. The exit code is 1
-    if Week 1 cannot be done on this machine as it is.
-    """
+    """Check this machine: what is here, what it means, and what to do."""
     failures: list[str] = []
     for finding in (*examine(), check_kernels()):
         show(finding)

@@ -19,15 +19,11 @@ LEVELS = 3
 @click.option(
     "--level",
     type=click.IntRange(1, LEVELS),
-    help="Which hint. Without it, each call shows the one after the last.",
 )
 def command(
     week: int | None, day: int | None, task: int | None, level: int | None
 ) -> int:
-    """Help with a task. There are three hints, and the last is nearly the answer.
-
-    Without --week, --day and --task: the task that comes next.
-    """
+    """Help with a task. There are three hints, and the last is nearly the answer."""
     known = load_progress()
     chosen = (
         _next(known) if week is day is task is None else select_task(week, day, task)

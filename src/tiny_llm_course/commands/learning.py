@@ -18,9 +18,9 @@ from tiny_llm_course.progress import SKIPPED, Progress
 from tiny_llm_course.syllabus import Address, Task, name_of
 
 task_options = with_options(
-    click.option("--week", type=int, help="Number of the week."),
-    click.option("--day", type=int, help="Number of the day in the week."),
-    click.option("--task", type=int, help="Number of the task on that day."),
+    click.option("--week", type=int),
+    click.option("--day", type=int),
+    click.option("--task", type=int),
 )
 """Adds the options that select tasks."""
 

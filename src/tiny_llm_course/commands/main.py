@@ -20,16 +20,11 @@ PROMPT = "Tell me a story about a fox in the forest."
 
 
 @click.command(name="main", cls=CourseCommand)
-@click.option("--prompt", default=PROMPT, show_default=True, help="What to answer.")
-@click.option("--raw", is_flag=True, help="Continue the prompt, do not answer it.")
+@click.option("--prompt", default=PROMPT, show_default=True)
+@click.option("--raw", is_flag=True)
 @talking_options
 def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
-    """Let a Qwen2 model answer a prompt, token by token.
-
-    The model, the loop that generates and the sampler are those of a solution: ours,
-    or yours with --solution tiny_llm, where ours stands in for what you have not
-    finished. The weights are those of a checkpoint.
-    """
+    """Let a Qwen2 model answer a prompt, token by token."""
     if not prompt.strip():
         raise CourseError("--prompt: expected some text, got none")
     try:

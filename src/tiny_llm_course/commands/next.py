@@ -19,10 +19,7 @@ from tiny_llm_course.syllabus import Task, select_tasks
 @click.command("next", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Say where you are and what to do next: chapter, file and line, commands.
-
-    With --week, --day or --task: the next one of these.
-    """
+    """Say where you are and what to do next: chapter, file and line, commands."""
     chosen = select_tasks(week, day, task)
     standing = progress.statuses(here(), load_progress())
     echo_total(standing)

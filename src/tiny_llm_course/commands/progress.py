@@ -34,10 +34,7 @@ BAR_WIDTH = 12
 @click.command("progress", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Show the weeks, days and tasks, and which of them you have done.
-
-    With --week, --day or --task: only these.
-    """
+    """Show the weeks, days and tasks, and which of them you have done."""
     chosen = select_tasks(week, day, task)
     standing = progress.statuses(here(), load_progress())
     console = Console(highlight=False, soft_wrap=True)

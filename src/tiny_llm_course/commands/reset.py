@@ -20,10 +20,7 @@ from tiny_llm_course.syllabus import Task, name_of, select_tasks, tasks_of
 @click.command("reset", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Put back the stubs of a task, or of a whole day, to start again.
-
-    All else in your files stays, and what is replaced is copied first.
-    """
+    """Put back the stubs of a task, or of a whole day, to start again."""
     chosen = select_tasks(week, day, task)
     if day is None:
         raise CourseError(say("commands.reset.how_much"))

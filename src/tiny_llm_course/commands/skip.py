@@ -22,12 +22,7 @@ from tiny_llm_course.syllabus import Task, select_tasks, task_at, tasks
 @click.command("skip", cls=CourseCommand)
 @task_options
 def command(week: int | None, day: int | None, task: int | None) -> int:
-    """Put in the course's solution of a task or of a day, so that later days work.
-
-    Without --task, the optional tasks of the day are left alone.
-
-    What is replaced is copied first. `pdm run reset` puts the stub back.
-    """
+    """Put in the course's solution of a task or of a day, so that later days work."""
     chosen = select_tasks(week, day, task)
     if day is None:
         raise CourseError(say("commands.skip.how_much"))

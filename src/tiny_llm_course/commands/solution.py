@@ -20,12 +20,9 @@ STYLES = {"---": "bold", "+++": "bold", "@@": "cyan", "-": "red", "+": "green"}
 
 @click.command("solution", cls=CourseCommand)
 @task_options
-@click.option("--spoil", is_flag=True, help="Show it although the task is not done.")
+@click.option("--spoil", is_flag=True)
 def command(week: int | None, day: int | None, task: int | None, *, spoil: bool) -> int:
-    """Show how the course solves a task, as a diff from your code to ours.
-
-    It waits until the task is done, unless you say --spoil.
-    """
+    """Show how the course solves a task, as a diff from your code to ours."""
     chosen = select_task(week, day, task)
     known = load_progress()
     if not spoil and progress.status(here(), known, chosen) not in CLOSED:

@@ -8,13 +8,9 @@ from tiny_llm_course.places import here
 
 
 @click.command("starter", cls=CourseCommand)
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 if out of date.")
+@click.option("--check", is_flag=True)
 def command(*, check: bool) -> int:
-    """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref.
-
-    The same for src/extensions, from src/extensions_ref. This is for authors of the
-    course. What a new file replaces is copied first.
-    """
+    """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref."""
     pending = starter.changes(here())
     if not pending:
         click.echo("src/tiny_llm and src/extensions are up to date")

@@ -35,42 +35,30 @@ talking_options = with_options(
     click.option(
         "--solution",
         metavar="NAME",
-        help="Whose code runs: ours (ref, the default), yours (tiny_llm), or a folder. "
-        "Of yours, what is graded as done, and ours for the rest.",
     ),
     click.option(
         "--try",
         "attempts",
         is_flag=True,
-        help="Run all that you have begun, right or wrong.",
     ),
     click.option(
         "--only-mine",
         is_flag=True,
-        help="Run nothing of ours, and stop at what you have not written.",
     ),
     click.option(
         "--loader",
         type=click.Choice(list(LOADERS)),
-        help="Which of the solution's models runs: week1 reads the whole text again "
-        "for each token, week2 keeps what it has computed, kernels has weights of 8 "
-        "bits and kernels in C++, too. The default is the fastest that can run here.",
     ),
     click.option(
         "--device",
         type=click.Choice(["cpu", "gpu"]),
         callback=_compute_on,
         expose_value=False,
-        help="What computes: on a CPU, the solution's kernels in C++. The default is "
-        "the GPU, where there is one.",
     ),
     click.option(
         "--model",
         default="embedded",
         metavar="NAME",
-        help="Whose weights: those of the small model in this course (embedded, the "
-        "default), a folder, or a Qwen2 that is downloaded once: qwen2-0.5b, "
-        "qwen2-1.5b, qwen2-7b, or its name on the Hugging Face hub.",
     ),
     click.option(
         "--max-tokens",
@@ -78,32 +66,26 @@ talking_options = with_options(
         type=click.IntRange(1, 2**20),
         default=256,
         show_default=True,
-        help="The longest answer.",
     ),
     click.option(
         "--temp",
         metavar="T",
         type=FiniteRange(0, 100),
-        help="Temperature: 0 always takes the likeliest token, higher is livelier. "
-        "For this and the next two, the default is what the model's makers recommend.",
     ),
     click.option(
         "--top-p",
         metavar="P",
         type=FiniteRange(0, 1),
-        help="Draw from the likeliest tokens that make up this probability. 1 is all.",
     ),
     click.option(
         "--top-k",
         metavar="K",
         type=click.IntRange(0, 2**20),
-        help="Draw from this many of the likeliest tokens. 0 is all.",
     ),
     click.option(
         "--seed",
         type=SEEDS,
         metavar="S",
-        help="Draw the same tokens again whenever S is the same.",
     ),
 )
 """Gives a command the options that make up an `inference.engine.Settings`."""

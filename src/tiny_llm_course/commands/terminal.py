@@ -3,13 +3,16 @@
 import errno
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
 
+from tiny_llm_course import language
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.commands import help_page
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.untrusted import visible
@@ -26,14 +29,38 @@ Function = Callable[..., Any]
 """What becomes a click command."""
 
 
+LANGUAGE = "--lang"
+
+
 class CourseCommand(click.Command):
-    """A click command whose every misuse is one line on stderr and exit code 2."""
+    """A click command whose every misuse is one line on stderr and exit code 2.
+
+    Args:
+        *args: Those of click.
+        texts: The table of `help.toml` with what `--help` says, if it has not its name.
+        **extra: Those of click.
+    """
+
+    context_class = help_page.Context
+
+    def __init__(self, *args: Any, texts: str | None = None, **extra: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(*args, **extra)
+        self.params.append(click.Option([LANGUAGE], metavar="CODE", expose_value=False))
+        self._texts = texts or self.name or ""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own
         """Run the command and leave the interpreter with its exit code."""
+        (given,) = args or (extra.pop("args", None),)
+        words = list(sys.argv[1:] if given is None else given)
+        with language.speaking(wanted_language(words)):
+            self._main(words, **extra)
+
+    def _main(self, words: list[str], **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own
+        """Run the command in the language that is chosen."""
         extra |= {"standalone_mode": False, "prog_name": f"pdm run {self.name}"}
         try:
-            code = super().main(*args, **extra)
+            refuse_unknown_language()
+            code = super().main(words, **extra)
         except click.ClickException as error:
             self.misused(error.format_message())
         except CourseError as error:
@@ -46,6 +73,24 @@ class CourseCommand(click.Command):
             sys.exit(130)
         sys.exit(code or 0)
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first line of the help page."""
+        arguments = " ".join(self.collect_usage_pieces(ctx))
+        prefix = say("help.common.usage") + " "
+        formatter.write_usage(ctx.command_path, arguments, prefix)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help page."""
+        help_page.fill_in(self, self.get_params(ctx), self._texts)
+        super().format_help(ctx, formatter)
+
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """Write the list of options."""
+        with formatter.section(say("help.common.options")):
+            formatter.write_dl(list(help_page.records(self.get_params(ctx), ctx)))
+
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
         """Accept `-h` as well as `--help`."""
         del ctx
@@ -55,6 +100,32 @@ class CourseCommand(click.Command):
         """Print what is wrong in one line on stderr, and exit with code 2."""
         print(f"{self.name}: {visible(one_line(message))}", file=sys.stderr)
         sys.exit(2)
+
+
+def wanted_language(words: Sequence[str]) -> str | None:
+    """Return what `--lang` is given, before anything is parsed, or says anything.
+
+    What comes after a `--` belongs to another program.
+    """
+    own = list(words[: words.index("--")] if "--" in words else words)
+    for word, following in pairwise([*own, ""]):
+        if word == LANGUAGE:
+            return following or None
+        if word.startswith(f"{LANGUAGE}="):
+            return word.partition("=")[2]
+    return None
+
+
+def refuse_unknown_language() -> None:
+    """Check that the language exists that was chosen.
+
+    Raises:
+        CourseError: It does not. What the locale asks for may be missing.
+    """
+    name = language.unknown_choice()
+    if name:
+        codes = ", ".join(language.languages())
+        raise CourseError(say("commands.no_language", name=name, codes=codes))
 
 
 def with_options(*options: Callable[[Function], Function]) -> Callable[..., Any]:

@@ -58,26 +58,21 @@ class GradingCommand(CourseCommand):
 def _options(default: str) -> list[Callable[[Function], Function]]:
     """Return the options of a command that grades `default`."""
     return [
-        click.option("--week", type=int, help="Only this week."),
-        click.option("--day", type=int, help="Only this day of the week."),
-        click.option("--task", type=int, help="Only this task of the day."),
+        click.option("--week", type=int),
+        click.option("--day", type=int),
+        click.option("--task", type=int),
         click.option(
             "--solution",
             default=default,
             show_default=True,
             metavar="PACKAGE_OR_FOLDER",
-            help="What to grade.",
         ),
-        click.option(SHOW, is_flag=True, help="Print the numbers of calls that fail."),
-        click.option(
-            "--json", "json_file", type=Path, help="Write the points here, too."
-        ),
-        click.option("--junitxml", type=Path, help="The same, as JUnit's XML."),
+        click.option(SHOW, is_flag=True),
+        click.option("--json", "json_file", type=Path),
+        click.option("--junitxml", type=Path),
         click.option(
             "--sanitize",
             is_flag=True,
-            help="Then run the kernels in C++ alone, under the compiler's sanitizers, "
-            "which find accesses outside an array, and data races.",
         ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]
@@ -97,11 +92,7 @@ def _command(name: str, default: str) -> click.Command:
         pytest_args: tuple[str, ...],
         **exported: Path | None,
     ) -> int:
-        """Say of each task whether it is done, and if not, what is wrong.
-
-        Options of pytest go to pytest: `-k float16` runs some tests, `-v` shows
-        pytest's own view. So does everything after a `--`.
-        """
+        """Say of each task whether it is done, and if not, what is wrong."""
         select_tasks(week, day, task)  # raises an error if there is no such day
         show |= SHOW in pytest_args
         days = select_days(week, day)
@@ -115,7 +106,9 @@ def _command(name: str, default: str) -> click.Command:
         return int(any(report.is_open for report in reports))
 
     settings = {"ignore_unknown_options": True}
-    as_command = click.command(name, cls=GradingCommand, context_settings=settings)
+    as_command = click.command(
+        name, cls=GradingCommand, texts="test", context_settings=settings
+    )
     return as_command(with_options(*_options(default))(command))
 
 

@@ -19,11 +19,7 @@ SIDE_BY_SIDE = ("tests/book", "-n", "auto", "--maxprocesses", "4")
 )
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def command(pytest_args: tuple[str, ...]) -> int:
-    """Try every page of the book in a browser: loading, width, search, figures.
-
-    It needs Chromium or Chrome, and skips everything where there is none. What is
-    typed after `--` goes to pytest.
-    """
+    """Try every page of the book in a browser: loading, width, search, figures."""
     need(*book.PACKAGES, "playwright", "axe_playwright_python")
     from tiny_llm_course.book import building
 

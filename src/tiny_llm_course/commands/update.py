@@ -14,14 +14,7 @@ from tiny_llm_course.places import here
 
 @click.command("update", cls=CourseCommand)
 def command() -> int:
-    """Bring your files up to date, after a new version of the course was pulled.
-
-    New files and new stubs are added, and the stubs that you have not touched are
-    renewed. What you have written stays as it is. What is replaced is copied first,
-    and so is a file that is taken out because the course has it for all now.
-
-    Commit your work before you pull: git refuses to overwrite what is not committed.
-    """
+    """Bring your files up to date, after a new version of the course was pulled."""
     if problem := half_merged(here()):
         raise CourseError(problem)
     updates = list(plan_update(here()))

@@ -25,13 +25,9 @@ from tiny_llm_course.watching import changed_tasks, read_texts, saves
     default="tiny_llm",
     show_default=True,
     metavar="PACKAGE_OR_FOLDER",
-    help="What to watch.",
 )
 def command(solution: str) -> int:
-    """Grade the tasks whose code you change, each time you save a file.
-
-    Ctrl-C ends it.
-    """
+    """Grade the tasks whose code you change, each time you save a file."""
     folder = load_solution(solution).folder
     console = Console(highlight=False, soft_wrap=True)
     texts = read_texts(folder)

@@ -1,0 +1,90 @@
+"""Text in the cells of a terminal, where a Chinese character takes two.
+
+All that is padded, aligned or folded on a terminal is measured here.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+
+from rich.cells import cell_len
+
+_WIDE = (
+    r"\u1100-\u115f\u2e80-\u3029\u3030-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"
+)
+_CLOSING = (
+    r"\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
+)
+
+_PIECE = re.compile(
+    rf"""\s+
+    | [{_WIDE}][{_CLOSING}]*              # a wide character, with what ends a sentence
+    | (?:(?![{_WIDE}])\S)+?(?:(?<=[^\W\d]{{2}}-)(?=[^\W\d]{{2}})|(?=[\s{_WIDE}]|\Z))
+    """,
+    re.VERBOSE,
+)
+"""What stays on one line: a word, its part up to a hyphen, or a wide character."""
+
+
+def pad(text: str, width: int) -> str:
+    """Add spaces up to a width in cells."""
+    return text + " " * (width - cell_len(text))
+
+
+def widest(texts: list[str]) -> int:
+    """Return the width of the longest text in cells."""
+    return max(map(cell_len, texts), default=0)
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> Iterator[str]:
+    """Yield the lines of one paragraph.
+
+    Args:
+        text: The paragraph.
+        width: The length of a line in cells, if no single word is longer.
+        first: What the first line begins with.
+        rest: What the others begin with.
+    """
+    line, is_empty = first, True
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if not is_empty and cell_len((line + piece).rstrip()) > width:
+            yield line.rstrip()
+            line, is_empty = rest, True
+        if not (is_empty and piece.isspace()):
+            line, is_empty = line + piece, False
+    if not is_empty or text == "":
+        yield line.rstrip()
+
+
+def fitted(text: str, width: int | None = None) -> str:
+    """Fold the lines that are longer than the terminal, each below its own beginning.
+
+    Args:
+        text: Several lines, which stay as they are where there is room.
+        width: Of the terminal. None asks for it.
+    """
+    width = width or terminal_width()
+    if width is None:
+        return text
+    return "\n".join(
+        folded for line in text.split("\n") for folded in _fold(line, width)
+    )
+
+
+def _fold(line: str, width: int) -> Iterator[str]:
+    """Yield the parts of one line."""
+    if cell_len(line) <= width:
+        yield line
+        return
+    indent = line[: len(line) - len(line.lstrip())]
+    yield from wrapped(line.lstrip(), width, indent, indent)
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal. None where the output goes elsewhere."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        return shutil.get_terminal_size().columns
+    return None
