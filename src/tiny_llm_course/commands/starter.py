@@ -4,6 +4,7 @@ import click
 
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing import saving, starter
+from tiny_llm_course.language import ENGLISH, chosen
 from tiny_llm_course.places import here
 
 
@@ -11,7 +12,7 @@ from tiny_llm_course.places import here
 @click.option("--check", is_flag=True)
 def command(*, check: bool) -> int:
     """Generate the stubs in src/tiny_llm from the solutions in src/tiny_llm_ref."""
-    pending = starter.changes(here())
+    pending = starter.changes(here(), chosen() or ENGLISH)
     if not pending:
         click.echo("src/tiny_llm and src/extensions are up to date")
         return 0

@@ -6,7 +6,14 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.learning import echo_copies, echo_symbol
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.editing.merging import half_merged, not_pulled
-from tiny_llm_course.editing.plans import GIVEN, NEW, RENEWED, FileUpdate, plan_update
+from tiny_llm_course.editing.plans import (
+    GIVEN,
+    NEW,
+    RENEWED,
+    TRANSLATED,
+    FileUpdate,
+    plan_update,
+)
 from tiny_llm_course.editing.saving import Change, write
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import here
@@ -21,7 +28,7 @@ def command() -> int:
     changes = [
         Change(update.path, update.text)
         for update in updates
-        if any(what in {NEW, RENEWED, GIVEN} for what, _ in update.news)
+        if any(what in {NEW, RENEWED, GIVEN, TRANSLATED} for what, _ in update.news)
     ]
     copies = write(changes, here().copies)
     for update in updates:

@@ -14,6 +14,8 @@ from tiny_llm_course.editing.lookup import (
     read,
     reference_of,
 )
+from tiny_llm_course.editing.plans import words_of
+from tiny_llm_course.editing.stub_texts import with_words
 from tiny_llm_course.places import Checkout
 
 
@@ -26,10 +28,12 @@ def difference(checkout: Checkout, parts: Iterable[str]) -> Iterator[str]:
     Raises:
         CourseError: A file is not Python, or not C++.
     """
+    words = words_of(checkout)
     for path, names in by_file(checkout, parts):
         reference = reference_of(checkout, path)
         mine = _lines(code_of(checkout, path), path, names)
-        ours = _lines(language(path).parse(read(reference)), path, names)
+        source = with_words(read(reference), path.name, words)
+        ours = _lines(language(path).parse(source), path, names)
         before = say("commands.solution.yours", place=checkout.link(path))
         after = say("commands.solution.ours", place=checkout.link(reference))
         for line in difflib.unified_diff(mine, ours, before, after, lineterm=""):

@@ -1,6 +1,6 @@
 """What `reset`, `skip` and `update` are going to write, worked out before they do."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,22 @@ from tiny_llm_course.editing.lookup import (
     text_of,
 )
 from tiny_llm_course.editing.saving import Change
+from tiny_llm_course.editing.stub_texts import with_words
+from tiny_llm_course.editing.translation import (
+    language_of,
+    others,
+    translated,
+    translations,
+)
 from tiny_llm_course.extension.sources import sources
+from tiny_llm_course.language import chosen
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import is_kernel
 
 NEW = "new"
 RENEWED = "renewed"
 KEPT = "kept"
+TRANSLATED = "translated"
 GIVEN = "given"
 
 
@@ -35,8 +44,8 @@ class FileUpdate:
     Attributes:
         path: The file.
         text: What it is going to hold. None if it goes.
-        news: NEW, RENEWED, KEPT or GIVEN, and the name that this is said of, which is
-            empty for a whole file.
+        news: NEW, RENEWED, KEPT, GIVEN or TRANSLATED, and the name that this is said
+            of, which is empty for a whole file.
         problem: One line that says why the file is left alone.
     """
 
@@ -49,16 +58,20 @@ class FileUpdate:
 def plan(checkout: Checkout, parts: Iterable[str], *, to_stub: bool) -> list[Change]:
     """Replace some parts by their stubs, or by the reference's with what these need.
 
+    Their docstrings are in the language of the learner's other files.
+
     Raises:
         CourseError: A file cannot be parsed, and not only because of these parts.
     """
     parts = list(parts)
     in_cpp = any(map(is_kernel, parts))
     hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else ()
+    words = words_of(checkout)
     changes, brought = list[Change](), set[str]()
     for path, names in by_file(checkout, parts):
         parse = language(path).parse
-        reference = parse(read(reference_of(checkout, path)))
+        source = read(reference_of(checkout, path))
+        reference = parse(with_words(source, path.name, words))
         stub = parse(starter.stub_of(path.name, reference.text, hidden))
         old = text_of(checkout, path)
         code = code_of(checkout, path, names)
@@ -77,29 +90,45 @@ def plan(checkout: Checkout, parts: Iterable[str], *, to_stub: bool) -> list[Cha
     return changes
 
 
+def words_of(checkout: Checkout) -> dict[str, str]:
+    """Return what the learner's files say in their language, by what others say."""
+    if not others():
+        return {}
+    english = starter.files(checkout)
+    return translations(english, language_of(english))
+
+
 def plan_update(checkout: Checkout) -> Iterator[FileUpdate]:
     """Bring new files, new names, and the new stubs of what is not started yet.
 
+    They come in the language that is chosen, or else in that of the learner's files. If
+    it is another one, what the course has said in these files is said in it.
     What the course has for all takes no room among the learner's files any more.
     """
     for shared in sources(checkout.shared_kernels):
         path = checkout.kernels / shared.relative_to(checkout.shared_kernels)
         if path.exists():
             yield FileUpdate(path, None, ((GIVEN, ""),))
-    for path, stub in starter.files(checkout).items():
+    english = starter.files(checkout)
+    language_wanted = chosen() or language_of(english)
+    words = translations(english, language_wanted) if others() else {}
+    for path, stub in translated(english, language_wanted).items():
         if not path.exists():
             yield FileUpdate(path, stub, ((NEW, ""),))
             continue
         try:
-            yield _update(path, read(path), stub)
+            yield _update(path, stub, words)
         except SyntaxError as error:
             yield FileUpdate(path, problem=complaint(checkout, path, error))
 
 
-def _update(path: Path, text: str, stub: str) -> FileUpdate:
+def _update(path: Path, stub: str, words: Mapping[str, str]) -> FileUpdate:
     """Bring what is new in the stub into one file."""
-    parse, graded = language(path).parse, graded_names(path)
+    parse, graded, before = language(path).parse, graded_names(path), read(path)
+    text = with_words(before, path.name, words)
     code, giver, news = parse(text), parse(stub), list[tuple[str, str]]()
+    if text != before:
+        news.append((TRANSLATED, ""))
     given = (one.names for one in giver.definitions if not one.is_import)
     for name in dict.fromkeys(name for names in given for name in names):
         what = _news(code, giver, name, is_graded=name in graded)

@@ -22,8 +22,10 @@ from tiny_llm_course.editing.python_code import (
     first_line,
 )
 from tiny_llm_course.editing.saving import Change
+from tiny_llm_course.editing.translation import translated
 from tiny_llm_course.extension.sources import KERNELS, sources
 from tiny_llm_course.idle import Function
+from tiny_llm_course.language import ENGLISH
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Task, kernels, name_of, tasks, tasks_of
 
@@ -72,7 +74,7 @@ def answer_files(reference: Path) -> frozenset[str]:
 
 
 def files(checkout: Checkout) -> dict[Path, str]:
-    """Generate the text of every file of the starter, in both languages."""
+    """Generate the text of every file of the starter, Python and C++, in English."""
     in_python = generate(checkout.reference)
     in_cpp = generate_kernels(checkout.reference_kernels)
     return {checkout.starter / name: text for name, text in in_python.items()} | {
@@ -80,11 +82,11 @@ def files(checkout: Checkout) -> dict[Path, str]:
     }
 
 
-def changes(checkout: Checkout) -> list[Change]:
+def changes(checkout: Checkout, language: str = ENGLISH) -> list[Change]:
     """Return the files of a starter that differ from the generated ones."""
     return [
         Change(path, text)
-        for path, text in files(checkout).items()
+        for path, text in translated(files(checkout), language).items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
 
