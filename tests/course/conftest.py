@@ -3,7 +3,9 @@
 import importlib
 import json
 import os
+import re
 import shutil
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from click.testing import Result as Ran
 from mlx.utils import tree_flatten
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from tiny_llm_course import progress
+from tiny_llm_course import language, progress
 from tiny_llm_course.editing.starter import changes
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.report.standing import TaskReport
@@ -23,6 +25,7 @@ from tiny_llm_course.grading.results import PASSED, Result
 from tiny_llm_course.places import TESTS, Checkout, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import task_at
+from tiny_llm_course.units import units
 
 # What the tests compare is English, whatever the system of their author speaks.
 os.environ["TINY_LLM_LANG"] = "en"
@@ -91,6 +94,68 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     mx.save_safetensors(str(folder / "model.safetensors"), weights)
     return folder
+
+
+CODE = re.compile(r"\{(?:[^{}]|\{[^{}]*\})*\}|`[^`]*`|\\.|pdm run[^:;,\"]*|--[\w-]+")
+"""What stays as it is in a second language: fields, code, escapes, commands."""
+
+
+def wide(text: str) -> str:
+    """Write the letters of a text in full width, as each takes two cells."""
+    words, done = "", 0
+    for code in (*CODE.finditer(text), None):
+        plain = text[done : code.start() if code else None]
+        words += "".join(
+            chr(ord(one) + 0xFEE0) if one.isascii() and one.isalpha() else one
+            for one in plain
+        )
+        words += code[0] if code else ""
+        done = code.end() if code else done
+    return words
+
+
+def written(table: Any, said: Callable[[str], str]) -> str:  # noqa: ANN401 - of TOML
+    """Write a value of TOML, with other texts."""
+    if isinstance(table, str):
+        return json.dumps(said(table))
+    if isinstance(table, list):
+        return f"[{', '.join(written(one, said) for one in table)}]"
+    entries = (
+        f"{json.dumps(key)} = {written(one, said)}" for key, one in table.items()
+    )
+    return f"{{{', '.join(entries)}}}"
+
+
+@pytest.fixture(scope="session")
+def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a second language, qps: English in letters of full width.
+
+    Nobody reads it. What it leaves in narrow letters has not come from the catalogue.
+    """
+    folder = tmp_path_factory.mktemp("languages")
+    (folder / "qps" / "stubs").mkdir(parents=True)
+    for path in language.folder_of("en").glob("*.toml"):
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).items()
+        lines = [
+            f"{json.dumps(key)} = {written(one, str if key == 'patterns' else wide)}\n"
+            for key, one in entries
+        ]
+        (folder / "qps" / path.name).write_text("".join(lines), encoding="utf-8")
+    said = units("en").items()
+    stubs = {key.partition("/")[2]: text for key, text in said if "stubs/" in key}
+    lines = [
+        f"{json.dumps(key)} = {json.dumps(wide(one))}\n" for key, one in stubs.items()
+    ]
+    (folder / "qps" / "stubs" / "all.toml").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def second_language(languages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let there be a language besides English, which nobody has chosen yet."""
+    monkeypatch.setenv(language.FURTHER, str(languages))
+    for name in (language.SETTING, *language.LOCALE):
+        monkeypatch.delenv(name, raising=False)
 
 
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
