@@ -36,10 +36,8 @@ pytestmark = [
 ]
 
 KERNEL = "matvec_naive"
-TASK = Task(
-    Address(2, 3, 3), "A kernel", "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",)
-)
-DAY = Day(2, 3, "Kernels", "a-chapter", (TASK,))
+TASK = Task(Address(2, 3, 3), "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",))
+DAY = Day(2, 3, "a-chapter", (TASK,))
 """A fake day with kernels, at an existing address."""
 
 TESTS = """

@@ -175,7 +175,7 @@ class FiniteRange(click.FloatRange):
         """Read a number."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is not a number", param, ctx)
+            self.fail(say("commands.no_number", value=value), param, ctx)
         return number
 
 

@@ -19,6 +19,6 @@ def check_kernels(checkout: Checkout | None = None) -> Finding:
     meaning = say("extension.meaning")
     if not missing:
         return Finding("Kernels", "ok", say("extension.both"), meaning)
-    names = " and ".join(checkout.link(folder) for folder in missing.values())
+    names = say("extension.and").join(map(checkout.link, missing.values()))
     found = say("extension.some", names=names)
     return Finding("Kernels", "note", found, meaning, " && ".join(missing))
