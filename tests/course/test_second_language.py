@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from tiny_llm_course import language
 from tiny_llm_course.book.typed_commands import scripts
-from tiny_llm_course.commands import test
+from tiny_llm_course.commands import hint, test
 from tiny_llm_course.commands.main import PROMPT
 from tiny_llm_course.layout import wrapped
 from tiny_llm_course.syllabus import Address
@@ -116,6 +116,27 @@ def test_a_command_says_nothing_in_english(pdm_run: Run, line: str) -> None:
 
     assert ran.stdout + ran.stderr
     assert english(ran.stdout + ran.stderr) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--level 9", "Invalid value for '--level': 9 is not in the range 1<=x<=3"),
+        ("--week x", "Invalid value for '--week': 'x' is not a valid integer"),
+        ("--nope", "No such option '--nope'"),
+        ("--wekk 1", "No such option '--wekk'. Did you mean '--week'?"),
+        ("--week", "Option '--week' requires an argument"),
+        ("here", "Got unexpected extra argument (here)"),
+        ("here again", "Got unexpected extra arguments (here again)"),
+    ],
+)
+def test_a_misuse_is_told_in_each_language(line: str, said: str) -> None:
+    """What click says, word for word, and none of its words."""
+    wide = CliRunner().invoke(hint.command, line.split())
+    narrow = CliRunner().invoke(hint.command, ["--lang=en", *line.split()])
+
+    assert english(re.sub(r"\(.*\)", "", wide.stderr.partition(":")[2])) == []
+    assert narrow.stderr == f"hint: {said}\n"
 
 
 def test_the_columns_of_progress_are_aligned(pdm_run: Run) -> None:
