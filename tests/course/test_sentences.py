@@ -20,6 +20,7 @@ OF_CODE = (
     *("accepted/", "misconceptions/", "composed_mistakes/", "repairs/", "records/"),
     *("oracle/", "specimens.py", "extension/output.py", "extension/sanitizing.py"),
 )
+GRADED = sorted(Path(__file__).parents[1].glob("test_week_*.py"))
 SENTENCE = re.compile(r"[A-Za-z]{2,}[,;:]? [A-Za-z]{2,}")
 COMMAND = re.compile(r"(pdm|git|sudo|from|import|call, yours)\b|\s*import\b")
 """How a text begins that is typed, or run."""
@@ -90,6 +91,22 @@ def test_no_sentence_stands_in_the_code(file: str) -> None:
 )
 def test_a_sentence_in_the_code_is_found(code: str) -> None:
     assert list(sentences(code))
+
+
+@pytest.mark.parametrize("path", GRADED, ids=lambda path: path.stem)
+def test_a_graded_test_takes_its_complaints_from_the_catalogue(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+
+    complaints = [
+        argument
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "assert_that"
+        for argument in node.args
+        if isinstance(argument, ast.Constant | ast.JoinedStr)
+    ]
+    assert [ast.unparse(one) for one in complaints] == []
 
 
 def test_a_docstring_a_key_and_a_command_are_no_sentences() -> None:
