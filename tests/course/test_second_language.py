@@ -16,6 +16,7 @@ from tiny_llm_course import language
 from tiny_llm_course.book.typed_commands import scripts
 from tiny_llm_course.commands import hint, test
 from tiny_llm_course.commands.main import PROMPT
+from tiny_llm_course.doctor import system
 from tiny_llm_course.layout import wrapped
 from tiny_llm_course.syllabus import Address
 from tiny_llm_course.units import units
@@ -137,6 +138,19 @@ def test_a_misuse_is_told_in_each_language(line: str, said: str) -> None:
 
     assert english(re.sub(r"\(.*\)", "", wide.stderr.partition(":")[2])) == []
     assert narrow.stderr == f"hint: {said}\n"
+
+
+def test_the_doctor_says_nothing_in_english(
+    pdm_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a compiler is missing, too: its own words would be English."""
+    monkeypatch.setattr(system, "first_line", lambda *_: "")
+
+    said = pdm_run("doctor").stdout
+
+    assert english(re.sub(r"(sudo|pdm) .*", "", said)) == []
+    rows = [line for line in said.splitlines() if line.startswith("  ")]
+    assert len({cell_len(row) - cell_len(row.lstrip()) for row in rows}) == 1
 
 
 def test_the_columns_of_progress_are_aligned(pdm_run: Run) -> None:

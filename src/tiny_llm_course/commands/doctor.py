@@ -8,7 +8,10 @@ from tiny_llm_course.doctor import Finding, examine
 from tiny_llm_course.extension.checkup import check_kernels
 from tiny_llm_course.layout import fitted, pad, widest
 
-SUBJECT_WIDTH = 9
+SUBJECTS = ("model", "compiler", "kernels")
+"""What is called otherwise in other languages."""
+LONGEST_NAME = "PyTorch"
+"""Of what has the same name in all of them."""
 
 COLOURS = {"ok": "green", "note": "yellow", "fail": "red"}
 
@@ -31,10 +34,15 @@ def command() -> int:
 def show(finding: Finding) -> None:
     """Print a finding, with its meaning and remedy below it."""
     words = {one: say(f"doctor.states.{one}") for one in COLOURS}
-    width, colour = widest(words.values()), COLOURS[finding.state]
-    state = click.style(pad(words[finding.state], width + 1), fg=colour, bold=True)
-    below = " " * (width + 1 + SUBJECT_WIDTH + 2)
-    click.echo(fitted(f"{state} {pad(finding.subject, SUBJECT_WIDTH)} {finding.found}"))
+    subjects = (say(f"doctor.subjects.{one}") for one in SUBJECTS)
+    width, width_of_subject = (
+        widest(words.values()) + 1,
+        widest([*subjects, LONGEST_NAME]) + 1,
+    )
+    state = pad(words[finding.state], width)
+    state = click.style(state, fg=COLOURS[finding.state], bold=True)
+    below = " " * (width + width_of_subject + 2)
+    click.echo(f"{state} {pad(finding.subject, width_of_subject)} {finding.found}")
     click.echo(fitted(f"{below}{finding.meaning}"))
     if finding.remedy:
         click.echo(fitted(f"{below}-> {finding.remedy}"))

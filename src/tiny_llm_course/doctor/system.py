@@ -36,7 +36,7 @@ def check_checkpoint() -> Finding:
     missing = [name for name in CHECKPOINT_FILES if not (EMBEDDED / name).is_file()]
     if missing:
         return Finding(
-            "Model",
+            say("doctor.subjects.model"),
             "fail",
             say("doctor.missing", names=", ".join(missing)),
             say("doctor.no_model"),
@@ -44,7 +44,7 @@ def check_checkpoint() -> Finding:
         )
     size_bytes = sum((EMBEDDED / name).stat().st_size for name in CHECKPOINT_FILES)
     return Finding(
-        "Model",
+        say("doctor.subjects.model"),
         "ok",
         say("doctor.embedded", megabytes=size_bytes / 1e6),
         say("doctor.model"),
@@ -56,9 +56,10 @@ def check_compiler() -> Finding:
     compiler = find_compiler()
     if compiler:
         meaning = say("doctor.compiler")
-        return Finding("Compiler", "ok", first_line(compiler, "--version"), meaning)
+        version = first_line(compiler, "--version")
+        return Finding(say("doctor.subjects.compiler"), "ok", version, meaning)
     return Finding(
-        "Compiler",
+        say("doctor.subjects.compiler"),
         "note",
         say("doctor.no_cpp20"),
         say("doctor.no_compiler"),
