@@ -109,6 +109,22 @@ def test_a_graded_test_takes_its_complaints_from_the_catalogue(path: Path) -> No
     assert [ast.unparse(one) for one in complaints] == []
 
 
+def keys(path: Path) -> Iterator[str]:
+    """Yield the keys that a file says, as far as they stand there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if is_call and node.func.id == "say" and isinstance(node.args[0], ast.Constant):
+            yield node.args[0].value
+
+
+def test_what_is_said_is_there() -> None:
+    """A key that is misspelt would only fail where its sentence is due."""
+    said = {key for path in [*COURSE.rglob("*.py"), *GRADED] for key in keys(path)}
+
+    assert len(said) > 200
+    assert {key for key in said if not catalogue.has(key)} == set()
+
+
 def test_a_docstring_a_key_and_a_command_are_no_sentences() -> None:
     code = '"""Say it."""\nsay("grading.no_time")\nrun("pdm run test --week 1")'
 
