@@ -65,15 +65,14 @@ def test_the_units_of_english_are_all_sentences_and_all_texts_of_stubs() -> None
 @pytest.mark.usefixtures("second_language")
 def test_the_code_of_a_stub_is_the_same_in_each_language() -> None:
     """Only what it says differs, and all of it does."""
-    wide = translated(FILES, "qps")
+    wide, english = translated(FILES, "qps"), set(units("en").values())
 
     for path, text in wide.items():
-        code, english = reader(path).parse(text), reader(path).parse(FILES[path])
-        assert code.rest([]) == english.rest([])
-        assert texts(text, path.name)
-        assert not {one.words for one in texts(text, path.name)} & set(
-            units("en").values()
-        )
+        code, original = reader(path).parse(text), reader(path).parse(FILES[path])
+        words = {one.words for one in texts(text, path.name)}
+        assert code.rest([]) == original.rest([])
+        assert words
+        assert not words & english
     assert WIDE in wide[here().starter / "layer_norm.py"]
 
 
