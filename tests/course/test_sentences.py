@@ -1,8 +1,8 @@
 """No sentence that a learner reads stands in Python: each is in the catalogue, by key.
 
-What stays English, and why: `book/` has its own test; what only maintainers of the
-course see, which is the lab in another package, `checks/`, and `commands/check.py`;
-code, such as wrong solutions; and what programs read, which is listed below.
+What stays English, and why: what only authors of the course see, which is the lab in
+another package, `checks/` and `commands/check.py`, and what `book/` complains of; code,
+such as wrong solutions; and what programs read, which is listed below.
 """
 
 import ast
