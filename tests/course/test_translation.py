@@ -188,11 +188,12 @@ def test_a_docstring_that_a_learner_has_changed_is_theirs(
     assert f"My own words: {WIDE}" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("more", ["def half(", "\0", "\n  x = 1\n y"])
 def test_a_file_that_cannot_be_parsed_is_left_alone(
-    wide_checkout: Checkout, pdm_run: Run
+    wide_checkout: Checkout, pdm_run: Run, more: str
 ) -> None:
     path = wide_checkout.starter / "layer_norm.py"
-    path.write_text(path.read_text(encoding="utf-8") + "def half(", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
     before = path.read_bytes()
 
     ran = pdm_run("update --lang en")
