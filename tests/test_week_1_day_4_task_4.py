@@ -9,6 +9,7 @@ import mlx.core as mx
 import pytest
 from mlx import nn
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
@@ -206,4 +207,5 @@ def _assert_width(grade: Grader, call: Call, dim: int, multiple_of: int) -> None
 
     grade.assert_equal(call, width)
     is_whole = isinstance(grade.run(call), int)
-    grade.assert_that(is_whole, call, "a width has to be a whole number, an int")
+    complaint = say("week_1_day_4_task_4.complaints.not_whole")
+    grade.assert_that(is_whole, call, complaint)

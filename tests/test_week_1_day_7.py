@@ -104,7 +104,8 @@ def test_task_1_draws_anew_at_every_call(grade: Grader) -> None:
 
     is_random = len(np.unique(first)) > 1
     repeats = is_random and np.array_equal(first, second)
-    grade.assert_that(not repeats, call, "draws the same ids at every call")
+    complaint = say("week_1_day_7.complaints.repeats")
+    grade.assert_that(not repeats, call, complaint)
 
 
 @pytest.mark.parametrize(

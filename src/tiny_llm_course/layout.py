@@ -7,9 +7,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.cells import cell_len
+
+USUAL = 80
+"""The width that a terminal has at least, if nobody has made it narrow."""
 
 _WIDE = (
     r"\u1100-\u115f\u2e80-\u3029\u3030-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60"
@@ -20,12 +23,15 @@ _CLOSING = (
 
 _PIECE = re.compile(
     rf"""\s+
-    | [{_WIDE}][{_CLOSING}]*              # a wide character, with what ends a sentence
+    | [{_WIDE}][{_CLOSING}]*
     | (?:(?![{_WIDE}])\S)+?(?:(?<=[^\W\d]{{2}}-)(?=[^\W\d]{{2}})|(?=[\s{_WIDE}]|\Z))
     """,
     re.VERBOSE,
 )
-"""What stays on one line: a word, its part up to a hyphen, or a wide character."""
+"""What stays on one line: a word, its part up to a hyphen, or a wide character.
+
+What closes a sentence or a bracket stays with the wide character before it.
+"""
 
 
 def pad(text: str, width: int) -> str:
@@ -33,9 +39,21 @@ def pad(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def widest(texts: list[str]) -> int:
+def widest(texts: Iterable[str]) -> int:
     """Return the width of the longest text in cells."""
     return max(map(cell_len, texts), default=0)
+
+
+def column(texts: Iterable[str], beside: int) -> int:
+    """Return the width of a column: of its longest text, if the terminal has room.
+
+    Args:
+        texts: What stands in the column.
+        beside: The cells that all else in a row takes. Where they are missing, longer
+            texts push it aside.
+    """
+    wanted, terminal = widest(texts), terminal_width() or USUAL
+    return wanted if terminal >= USUAL else min(wanted, max(terminal - beside, 0))
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> Iterator[str]:
@@ -63,11 +81,12 @@ def fitted(text: str, width: int | None = None) -> str:
     """Fold the lines that are longer than the terminal, each below its own beginning.
 
     Args:
-        text: Several lines, which stay as they are where there is room.
+        text: Several lines, written for a terminal of the usual width. They stay as
+            they are where it has that.
         width: Of the terminal. None asks for it.
     """
     width = width or terminal_width()
-    if width is None:
+    if width is None or width >= USUAL:
         return text
     return "\n".join(
         folded for line in text.split("\n") for folded in _fold(line, width)

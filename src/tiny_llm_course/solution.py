@@ -119,10 +119,7 @@ def load_solution(name: str) -> Solution:
     """
     folder = _find_folder(OUR_PACKAGES.get(name, name))
     if not any((folder / file_of(symbol)).exists() for symbol in symbols()):
-        raise CourseError(
-            f"solution {name!r}: expected a folder with files such as basics.py, got "
-            f"{folder} with none of them"
-        )
+        raise CourseError(say("commands.no_files", name=name, folder=folder))
     return Solution(folder, _package_name(folder))
 
 
@@ -146,10 +143,8 @@ def _find_folder(name: str) -> Path:
         return folder.resolve()
     locations = _locations(name)
     if not locations:
-        raise CourseError(
-            f"there is no solution {name!r}: neither a folder nor a package"
-            f"{nearest(name, OUR_PACKAGES.values())}"
-        )
+        close = nearest(name, OUR_PACKAGES.values())
+        raise CourseError(say("commands.no_solution", name=name, close=close))
     return Path(locations[0]).resolve()
 
 
@@ -210,7 +205,11 @@ def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
 def _own_line(error: BaseException, folder: Path) -> str:
     """Return the line of the solution that `error` came from."""
     if isinstance(error, SyntaxError) and error.filename:
-        return f" ({Path(error.filename).name}, line {error.lineno})"
+        file, line = Path(error.filename).name, error.lineno
+        return say("grading.at_line", file=file, line=line)
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).parent == folder]
-    return f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+    if not own:
+        return ""
+    file, line = Path(own[-1].filename).name, own[-1].lineno
+    return say("grading.at_line", file=file, line=line)

@@ -21,8 +21,14 @@ class Address:
     task: int
 
     def __str__(self) -> str:
-        """Write the address as stubs have it."""
+        """Write the address as stubs and files have it, whatever the language."""
         return f"week {self.week}, day {self.day}, task {self.task}"
+
+    @property
+    def named(self) -> str:
+        """The address as sentences have it."""
+        numbers = {"week": self.week, "day": self.day, "task": self.task}
+        return say("syllabus.address", **numbers)
 
     @property
     def options(self) -> str:
@@ -42,7 +48,6 @@ class Task:
 
     Attributes:
         address: Week, day and number.
-        title: What is built.
         chapter: The chapter of the book that explains it.
         symbols: What to implement in Python, as "file.name".
         builds_on: The tasks whose code this one calls, or goes on with.
@@ -54,7 +59,6 @@ class Task:
     """
 
     address: Address
-    title: str
     chapter: str
     symbols: tuple[str, ...]
     builds_on: tuple[Address, ...] = ()
@@ -66,6 +70,12 @@ class Task:
     def parts(self) -> tuple[str, ...]:
         """All symbols to implement, each before those that call it."""
         return self.kernels + self.symbols
+
+    @property
+    def title(self) -> str:
+        """What is built."""
+        at = self.address
+        return say(f"syllabus.titles.week_{at.week}_day_{at.day}_task_{at.task}")
 
     @property
     def label(self) -> str:
@@ -109,7 +119,7 @@ class Task:
         """Return a line that says that the task is not started, and how to begin."""
         return say(
             "grading.not_started",
-            address=self.address,
+            address=self.address.named,
             title=self.title,
             chapter=self.chapter_command(),
             file=self.first_file,
@@ -123,9 +133,13 @@ class Day:
 
     week: int
     number: int
-    title: str
     chapter: str
     tasks: tuple[Task, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return say(f"syllabus.titles.week_{self.week}_day_{self.number}")
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -138,8 +152,12 @@ class Week:
     """Several days with a common goal."""
 
     number: int
-    title: str
     days: tuple[Day, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is about."""
+        return say(f"syllabus.titles.week_{self.number}")
 
 
 @functools.cache
@@ -148,7 +166,6 @@ def weeks() -> tuple[Week, ...]:
     return tuple(
         Week(
             week["number"],
-            week["title"],
             tuple(_day(week["number"], day) for day in week["days"]),
         )
         for week in _read()["weeks"]
@@ -275,14 +292,14 @@ def select_days(week: int | None, day: int | None) -> list[Day]:
     """
     if week is None:
         if day is not None:
-            raise CourseError(f"--day {day}: expected --week as well; {_contents()}")
+            raise _misfit("day_alone", _contents(), day=day)
         return [day for week in weeks() for day in week.days]
     chosen = [one for one in weeks() if one.number == week]
     if not chosen:
-        raise CourseError(f"there is no week {week}; {_contents()}")
+        raise _misfit("no_week", _contents(), week=week)
     days = [one for one in chosen[0].days if day in {None, one.number}]
     if not days:
-        raise CourseError(f"there is no day {day} in week {week}; {_contents()}")
+        raise _misfit("no_day", _contents(), week=week, day=day)
     return days
 
 
@@ -301,14 +318,10 @@ def select_tasks(week: int | None, day: int | None, task: int | None) -> list[Ta
     if task is None:
         return [one for day in days for one in day.tasks]
     if day is None:
-        raise CourseError(
-            f"--task {task}: expected --week and --day as well; {_contents()}"
-        )
+        raise _misfit("task_alone", _contents(), task=task)
     found = [one for one in days[0].tasks if one.address.task == task]
     if not found:
-        raise CourseError(
-            f"there is no task {task} in week {week}, day {day}; {_tasks_of(days[0])}"
-        )
+        raise _misfit("no_task", _tasks_of(days[0]), week=week, day=day, task=task)
     return found
 
 
@@ -320,40 +333,47 @@ def select_task(week: int | None, day: int | None, task: int | None) -> Task:
     """
     found = select_tasks(week, day, task)
     if day is None:
-        raise CourseError(f"expected --week, --day and --task; {_contents()}")
+        raise _misfit("nothing_selected", _contents())
     if len(found) > 1:
         (chosen,) = select_days(week, day)
-        raise CourseError(
-            f"week {week}, day {day}: expected --task as well; {_tasks_of(chosen)}"
-        )
+        raise _misfit("several", _tasks_of(chosen), week=week, day=day)
     return found[0]
+
+
+def _misfit(key: str, contents: str, **numbers: int | None) -> CourseError:
+    """Return the error for numbers of weeks, days and tasks that select nothing."""
+    return CourseError(say(f"syllabus.{key}", contents=contents, **numbers))
 
 
 def _tasks_of(day: Day) -> str:
     """List the tasks of a day, for an error message."""
-    parts = [f"task {task.address.task} ({task.title})" for task in day.tasks]
-    return "there is " + ", ".join(parts)
+    numbered = ((task.address.task, task.title) for task in day.tasks)
+    parts = [say("syllabus.task", task=task, title=title) for task, title in numbered]
+    return say("syllabus.contents", parts=", ".join(parts))
 
 
 def _contents() -> str:
     """List the weeks and days that exist, for an error message."""
     parts = [
-        f"week {week.number} (days {week.days[0].number} to {week.days[-1].number})"
+        say(
+            "syllabus.days",
+            week=week.number,
+            first=week.days[0].number,
+            last=week.days[-1].number,
+        )
         for week in weeks()
     ]
-    return "there is " + ", ".join(parts)
+    return say("syllabus.contents", parts=", ".join(parts))
 
 
 def _day(week: int, day: dict[str, Any]) -> Day:
     return Day(
         week,
         day["number"],
-        day["title"],
         day["chapter"],
         tuple(
             Task(
                 Address(week, day["number"], task["number"]),
-                task["title"],
                 task.get("chapter", day["chapter"]),
                 tuple(task.get("symbols", ())),
                 tuple(

@@ -158,6 +158,27 @@ def second_language(languages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def entitle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that names days and tasks which the course does not have.
+
+    It is a language that has nothing but these titles, and English for the rest.
+    """
+
+    def write(**titles: str) -> None:
+        folder = tmp_path / "languages" / "more"
+        folder.mkdir(parents=True)
+        (folder / "grading.toml").touch()
+        lines = [
+            f"titles.{key} = {json.dumps(title)}\n" for key, title in titles.items()
+        ]
+        (folder / "syllabus.toml").write_text("".join(lines), encoding="utf-8")
+        monkeypatch.setenv(language.FURTHER, str(folder.parent))
+        monkeypatch.setenv(language.SETTING, folder.name)
+
+    return write
+
+
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import Result
@@ -23,12 +24,12 @@ HINTS = ["Think of lengths.", "Take a mean\nof squares.", "x / sqrt(mean + {eps}
 def own_hints(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the hints of all tasks by known ones."""
     days = {f"task_{number}": HINTS for number in range(1, 9)}
-    real = catalogue._file
+    real = catalogue.sentences
 
-    def file(name: str) -> dict[str, object]:
-        return {"hints": days} if name.startswith("week_") else real(name)
+    def file(path: Path) -> dict[str, object]:
+        return {"hints": days} if path.name.startswith("week_") else real(path)
 
-    monkeypatch.setattr(catalogue, "_file", file)
+    monkeypatch.setattr(catalogue, "sentences", file)
 
 
 def level(result: Result) -> int:

@@ -36,10 +36,8 @@ pytestmark = [
 ]
 
 KERNEL = "matvec_naive"
-TASK = Task(
-    Address(2, 3, 3), "A kernel", "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",)
-)
-DAY = Day(2, 3, "Kernels", "a-chapter", (TASK,))
+TASK = Task(Address(2, 3, 3), "a-chapter", (), kernels=(f"matvec.h:{KERNEL}",))
+DAY = Day(2, 3, "a-chapter", (TASK,))
 """A fake day with kernels, at an existing address."""
 
 TESTS = """
@@ -250,8 +248,8 @@ def test_without_a_compiler_kernels_count_as_not_started(
         "from tiny_llm_course.syllabus import *;"
         "building.find_compiler = lambda: None;"
         "building.compiled_cache.take = lambda *_: False;"
-        "task = Task(Address(2, 3, 3), '', '', (), kernels=('matvec.h:f',));"
-        f"preparing.prepare([Day(2, 3, '', '', (task,))], {str(folder)!r})"
+        "task = Task(Address(2, 3, 3), '', (), kernels=('matvec.h:f',));"
+        f"preparing.prepare([Day(2, 3, '', (task,))], {str(folder)!r})"
     )
     ran = subprocess.run(
         [sys.executable, "-c", code],

@@ -47,14 +47,12 @@ LINES = {"add": 9, "subtract": 14, "multiply": 19}
 TASKS = (
     Task(
         Address(3, 1, 1),
-        "Sums",
         "a-chapter",
         (),
         kernels=("sums.h:add", "sums.h:subtract"),
     ),
     Task(
         Address(3, 1, 2),
-        "Products",
         "a-chapter",
         (),
         builds_on=(Address(3, 1, 1),),
@@ -65,10 +63,17 @@ SUMS, PRODUCTS = TASKS
 
 
 @pytest.fixture
-def file(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> Path:
+def file(
+    checkout: Checkout,
+    monkeypatch: pytest.MonkeyPatch,
+    entitle: Callable[..., None],
+) -> Path:
     """Add a day of C++ to the course and its files to the checkout."""
-    day = Day(3, 1, "Sums", "a-chapter", TASKS)
-    course = (*weeks(), Week(3, "Kernels", (day,)))
+    names = {"week_3": "Kernels", "week_3_day_1": "Sums"}
+    tasks = {"week_3_day_1_task_1": "Sums", "week_3_day_1_task_2": "Products"}
+    entitle(**names, **tasks)
+    day = Day(3, 1, "a-chapter", TASKS)
+    course = (*weeks(), Week(3, (day,)))
     monkeypatch.setattr(syllabus, "weeks", lambda: course)
     folder = checkout.reference_kernels / "kernels"
     (folder / "sums.h").write_text(REFERENCE)

@@ -23,7 +23,7 @@ NORMS = task_at("week 1, day 4, task 3")
 
 def report(address: str, status: str) -> TaskReport:
     task = task_at(address)
-    message = f"{task.address} is not started" if status == NOT_STARTED else "wrong"
+    message = task.not_started() if status == NOT_STARTED else "wrong"
     return TaskReport(task, (Outcome(str(task.address), "a test", status, message),))
 
 

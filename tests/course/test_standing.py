@@ -61,7 +61,7 @@ def test_the_failure_that_is_explained_is_the_one_shown() -> None:
 
 
 def test_task_is_not_started_when_its_own_stub_is_there() -> None:
-    results = _results((NORM, NOT_STARTED, f"{NORM} is not started"))
+    results = _results((NORM, NOT_STARTED, task_at(NORM).not_started()))
 
     assert standings(DAY_4, results)[0].status == "not started"
 
@@ -88,7 +88,7 @@ def test_a_task_of_which_a_part_is_right_is_begun() -> None:
 
 
 def test_a_part_that_is_wrong_is_not_covered_by_a_stub() -> None:
-    stub = f"{MLP} is not started"
+    stub = task_at(MLP).not_started()
     results = _results((MLP, NOT_STARTED, stub), (MLP, WRONG, "off"))
 
     (report,) = standings(DAY_4, results)
@@ -108,7 +108,7 @@ def test_what_cannot_be_imported_waits_for_nothing() -> None:
 
 def test_task_waits_for_the_stub_of_another_task() -> None:
     """The block is written, and calls the MLP, which is not."""
-    message = f"{MLP} is not started"
+    message = task_at(MLP).not_started()
     results = _results((MLP, NOT_STARTED, message), (BLOCK, NOT_STARTED, message))
 
     report = standings(DAY_5, results)[0]
@@ -129,7 +129,7 @@ def test_task_waits_for_a_wrong_task_that_it_builds_on() -> None:
 def test_wrong_numbers_do_not_come_from_a_stub() -> None:
     """A stub raises when it is called, so the task itself is wrong."""
     results = _results(
-        (NORM, NOT_STARTED, f"{NORM} is not started"), (BLOCK, WRONG, "")
+        (NORM, NOT_STARTED, task_at(NORM).not_started()), (BLOCK, WRONG, "")
     )
 
     assert standings(DAY_5, results)[0].status == "wrong"

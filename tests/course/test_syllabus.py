@@ -172,7 +172,6 @@ def test_what_does_not_exist_is_answered_with_what_does(
 def test_the_parts_of_a_task_are_its_kernels_and_what_calls_them() -> None:
     task = Task(
         Address(2, 4, 1),
-        "A product",
         "week-2-day-4-matvec-kernel",
         symbols=("quantize.quantized_linear",),
         kernels=("matvec.h:matvec_naive",),
@@ -189,9 +188,7 @@ def test_the_parts_of_a_task_are_its_kernels_and_what_calls_them() -> None:
 def test_a_kernel_is_found_by_its_name_in_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    task = Task(
-        Address(2, 4, 1), "A product", "a-chapter", (), kernels=("matvec.h:naive",)
-    )
+    task = Task(Address(2, 4, 1), "a-chapter", (), kernels=("matvec.h:naive",))
     monkeypatch.setattr(syllabus, "tasks", lambda: iter([task]))
 
     assert tasks_of("kernels.naive") == tasks_of("matvec.h:naive") == [task]

@@ -65,15 +65,14 @@ def test_the_units_of_english_are_all_sentences_and_all_texts_of_stubs() -> None
 @pytest.mark.usefixtures("second_language")
 def test_the_code_of_a_stub_is_the_same_in_each_language() -> None:
     """Only what it says differs, and all of it does."""
-    wide = translated(FILES, "qps")
+    wide, english = translated(FILES, "qps"), set(units("en").values())
 
     for path, text in wide.items():
-        code, english = reader(path).parse(text), reader(path).parse(FILES[path])
-        assert code.rest([]) == english.rest([])
-        assert texts(text, path.name)
-        assert not {one.words for one in texts(text, path.name)} & set(
-            units("en").values()
-        )
+        code, original = reader(path).parse(text), reader(path).parse(FILES[path])
+        words = {one.words for one in texts(text, path.name)}
+        assert code.rest([]) == original.rest([])
+        assert words
+        assert not words & english
     assert WIDE in wide[here().starter / "layer_norm.py"]
 
 
@@ -189,11 +188,12 @@ def test_a_docstring_that_a_learner_has_changed_is_theirs(
     assert f"My own words: {WIDE}" in path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("more", ["def half(", "\0", "\n  x = 1\n y"])
 def test_a_file_that_cannot_be_parsed_is_left_alone(
-    wide_checkout: Checkout, pdm_run: Run
+    wide_checkout: Checkout, pdm_run: Run, more: str
 ) -> None:
     path = wide_checkout.starter / "layer_norm.py"
-    path.write_text(path.read_text(encoding="utf-8") + "def half(", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + more, encoding="utf-8")
     before = path.read_bytes()
 
     ran = pdm_run("update --lang en")

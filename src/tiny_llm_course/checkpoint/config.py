@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.errors import unexpected
 from tiny_llm_course.checkpoint.files import Numbers, read_object
 
@@ -57,7 +58,7 @@ def read_config(folder: Path) -> Config:
             raise unexpected(path, name, allowed, config.get(name))
     if not isinstance(config.get("tie_word_embeddings", False), bool):
         found = config["tie_word_embeddings"]
-        raise unexpected(path, "tie_word_embeddings", "true or false", found)
+        raise unexpected(path, "tie_word_embeddings", say("checkpoint.boolean"), found)
     _check_heads(path, config)
     _check_quantization(path, config)
     return config
@@ -67,7 +68,7 @@ def _rotations(path: Path, stored: Config) -> Config:
     """Return the RoPE settings, which `transformers` 5 writes into an object."""
     found = stored.get("rope_parameters")
     if not isinstance(found, dict | None):
-        raise unexpected(path, "rope_parameters", "an object", found)
+        raise unexpected(path, "rope_parameters", say("checkpoint.object"), found)
     names = {"rope_theta", "rope_type"}
     return {name: value for name, value in (found or {}).items() if name in names}
 
@@ -78,10 +79,12 @@ def _check_heads(path: Path, config: Config) -> None:
     num_kv_heads = config["num_key_value_heads"]
     # A head is rotated in pairs of numbers, so its width is even.
     if hidden_size % (2 * num_heads):
-        wanted = f"a multiple of 2 x num_attention_heads = {2 * num_heads}"
+        of = f"2 x num_attention_heads = {2 * num_heads}"
+        wanted = say("checkpoint.multiple", of=of)
         raise unexpected(path, "hidden_size", wanted, hidden_size)
     if num_heads % num_kv_heads:
-        wanted = f"a multiple of num_key_value_heads = {num_kv_heads}"
+        of = f"num_key_value_heads = {num_kv_heads}"
+        wanted = say("checkpoint.multiple", of=of)
         raise unexpected(path, "num_attention_heads", wanted, num_heads)
 
 
@@ -90,7 +93,7 @@ def _check_quantization(path: Path, config: Config) -> None:
     names = ("quantization", "quantization_config")
     found = [config[name] for name in names if config.get(name) is not None]
     if found and not _is_affine(config.get("quantization")):
-        wanted = "in the affine format of MLX"
+        wanted = say("checkpoint.affine")
         raise unexpected(path, "quantization", wanted, found[0])
 
 

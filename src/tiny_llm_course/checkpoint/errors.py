@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 
 SHOWN = 120
@@ -14,9 +15,8 @@ class CheckpointError(CourseError, ValueError):
 
 def unexpected(path: Path, name: str, wanted: object, found: object) -> CheckpointError:
     """Return the error for an entry of a file that is not as expected."""
-    return CheckpointError(
-        f"{path}: expected {name} to be {wanted}, got {shown(found)}"
-    )
+    names = {"path": path, "name": name, "wanted": wanted, "got": shown(found)}
+    return CheckpointError(say("checkpoint.unexpected", **names))
 
 
 def shown(found: object) -> str:

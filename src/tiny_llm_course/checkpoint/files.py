@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
 
 MAX_TEXT_BYTES = 16 * 2**20
@@ -36,8 +37,8 @@ class Numbers:
         return not isinstance(value, bool) and self.least <= value <= self.most
 
     def __str__(self) -> str:
-        kind = "whole number" if self.whole else "number"
-        return f"a {kind} from {self.least} to {self.most}"
+        key = "checkpoint.whole_number" if self.whole else "checkpoint.number"
+        return say(key, least=self.least, most=self.most)
 
 
 def check_files(folder: Path) -> None:
@@ -50,7 +51,7 @@ def check_files(folder: Path) -> None:
     """
     for path in sorted([*folder.iterdir(), *folder.glob("additional_*/*")]):
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise CheckpointError(f"{path}: expected a file, got a pipe or a device")
+            raise CheckpointError(say("checkpoint.no_file", path=path))
         if path.suffix in {".json", ".jinja", ".txt"}:
             _check_size(path, MAX_TEXT_BYTES)
 
@@ -62,7 +63,9 @@ def read_object(path: Path) -> dict[str, Any]:
         CheckpointError: There is no such file, or it holds something else.
     """
     if not path.exists():
-        raise CheckpointError(f"{path.parent}: no {path.name}")
+        raise CheckpointError(
+            say("checkpoint.missing", folder=path.parent, name=path.name)
+        )
     _check_size(path, MAX_OBJECT_BYTES)
     try:
         text = path.read_text(encoding="utf-8")
@@ -71,9 +74,11 @@ def read_object(path: Path) -> dict[str, Any]:
         raise _too_deep(path) from error
     except (OSError, ValueError) as error:
         got = plain(str(error))
-        raise CheckpointError(f"{path}: expected JSON, got {got}") from error
+        raise CheckpointError(say("checkpoint.no_json", path=path, got=got)) from error
     if not isinstance(content, dict):
-        raise CheckpointError(f"{path}: expected a JSON object, got {shown(content)}")
+        raise CheckpointError(
+            say("checkpoint.no_object", path=path, got=shown(content))
+        )
     _check_depth(path, content)
     return content
 
@@ -86,9 +91,8 @@ def read_optional(path: Path) -> dict[str, Any]:
 def _check_size(path: Path, most: int) -> None:
     """Check that a file is small enough to be read at once."""
     if path.stat().st_size > most:
-        raise CheckpointError(
-            f"{path}: expected at most {most} bytes, got {path.stat().st_size}"
-        )
+        names = {"path": path, "most": most, "got": path.stat().st_size}
+        raise CheckpointError(say("checkpoint.too_large", **names))
 
 
 def _check_depth(path: Path, content: Any) -> None:  # noqa: ANN401
@@ -107,9 +111,7 @@ def _inside(content: Any) -> Collection[Any]:  # noqa: ANN401
 
 
 def _too_deep(path: Path) -> CheckpointError:
-    return CheckpointError(
-        f"{path}: expected JSON nested at most {MAX_DEPTH} deep, got more"
-    )
+    return CheckpointError(say("checkpoint.too_deep", path=path, most=MAX_DEPTH))
 
 
 def _refuse_constant(name: str) -> NoReturn:

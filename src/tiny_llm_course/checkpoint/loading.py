@@ -5,6 +5,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint import templates
 from tiny_llm_course.checkpoint.config import read_config
 from tiny_llm_course.checkpoint.errors import CheckpointError, shown
@@ -51,10 +52,8 @@ class LoadedCheckpoint:
         """
         num_tokens = len(self.tokenizer.encode(prompt))
         if num_tokens > self.context:
-            raise CourseError(
-                f"the prompt has {num_tokens} tokens, and the model sees no more than "
-                f"{self.context}; shorten it"
-            )
+            names = {"number": num_tokens, "context": self.context}
+            raise CourseError(say("checkpoint.long_prompt", **names))
         return num_tokens
 
     def chat_prompt(self, messages: list[dict[str, str]]) -> str:

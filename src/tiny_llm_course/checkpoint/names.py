@@ -5,6 +5,7 @@ import functools
 import re
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.errors import CheckpointError
 from tiny_llm_course.errors import nearest
 
@@ -46,10 +47,8 @@ def resolve(name: str) -> Path:
     if re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", hub_name):
         return _from_hub(hub_name)
     known = ("embedded", *SHORTCUTS)
-    raise CheckpointError(
-        f"{name}: expected {', '.join(known)}, a folder, or a hub name ORG/NAME, "
-        f"got none of these{nearest(name, known)}"
-    )
+    names = {"known": ", ".join(known), "close": nearest(name, known)}
+    raise CheckpointError(say("checkpoint.unknown", name=name, **names))
 
 
 def _from_hub(hub_name: str) -> Path:
@@ -68,7 +67,5 @@ def _from_hub(hub_name: str) -> Path:
             return Path(fetch(local_files_only=True))
         return Path(fetch())
     except Exception as error:  # a network has many ways to fail
-        raise CheckpointError(
-            f"{hub_name}: expected a folder, or a model to download from the hub, got "
-            f"neither ({type(error).__name__}); check the name and the network"
-        ) from error
+        names = {"name": hub_name, "error": type(error).__name__}
+        raise CheckpointError(say("checkpoint.not_on_hub", **names)) from error

@@ -10,7 +10,8 @@ programs as well: `templates.py` says where they run.
 
 from pathlib import Path
 
-from tiny_llm_course.checkpoint.errors import CheckpointError, shown
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.checkpoint.errors import CheckpointError, unexpected
 from tiny_llm_course.checkpoint.files import read_optional
 
 CODE_KEYS = ("auto_map", "model_file", "chat_template_type")
@@ -37,12 +38,8 @@ def refuse_code(folder: Path) -> None:
         content = read_optional(path)
         for key in CODE_KEYS:
             if content.get(key) is not None:
-                raise CheckpointError(
-                    f"{path}: expected data only, got {key!r}, which asks to run code"
-                )
+                raise CheckpointError(say("checkpoint.code", path=path, entry=key))
         for key, allowed in ALLOWED.items():
             if content.get(key) not in (None, *allowed):
-                raise CheckpointError(
-                    f"{path}: expected {key} to be one of {', '.join(allowed)}, "
-                    f"got {shown(content[key])}"
-                )
+                wanted = say("checkpoint.one_of", names=", ".join(allowed))
+                raise unexpected(path, key, wanted, content[key])

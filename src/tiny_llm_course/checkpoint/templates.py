@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.errors import CheckpointError, plain
 
 RENDERER = Path(__file__).with_name("rendering.py")
@@ -41,7 +42,8 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> str:  # noqa: ANN4
     try:
         template = tokenizer.get_chat_template()
     except ValueError as error:
-        raise CheckpointError(f"chat template: {plain(str(error))}") from error
+        told = say("checkpoint.template", reason=plain(str(error)))
+        raise CheckpointError(told) from error
     asked = {"template": template, "values": values, "max_bytes": MAX_BYTES}
     try:
         ran = subprocess.run(
@@ -53,10 +55,10 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> str:  # noqa: ANN4
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise CheckpointError(
-            f"chat template: expected a text within {TIME_LIMIT_S} seconds, got none"
-        ) from error
+        told = say("checkpoint.slow_template", seconds=TIME_LIMIT_S)
+        raise CheckpointError(told) from error
     if ran.returncode:
-        reason = plain(ran.stdout.decode()) or f"exit code {ran.returncode}"
-        raise CheckpointError(f"chat template: expected a text, got: {reason}")
+        code = say("grading.no_reason", code=ran.returncode)
+        reason = plain(ran.stdout.decode()) or code
+        raise CheckpointError(say("checkpoint.no_text", reason=reason))
     return ran.stdout.decode()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.errors import CheckpointError, shown, unexpected
 from tiny_llm_course.checkpoint.files import Numbers, read_optional
 
@@ -35,7 +36,7 @@ def read_sampling(folder: Path) -> SamplingDefaults:
     stored = read_optional(path)
     is_random = stored.get("do_sample", False)
     if not isinstance(is_random, bool):
-        raise unexpected(path, "do_sample", "true or false", is_random)
+        raise unexpected(path, "do_sample", say("checkpoint.boolean"), is_random)
     if not is_random:
         return SamplingDefaults()
     found = {name: stored.get(name, 1) for name in ("temperature", "top_p")}
@@ -70,7 +71,7 @@ def load_tokenizer(
         raise unexpected(folder, "eos_token_id", allowed, end_tokens)
     path = folder / "tokenizer.json"
     if not path.exists():
-        raise CheckpointError(f"{folder}: no tokenizer.json")
+        raise CheckpointError(say("checkpoint.missing", folder=folder, name=path.name))
     try:
         tokenizer = utils.load_tokenizer(
             folder,
@@ -80,17 +81,13 @@ def load_tokenizer(
         # Some settings are only used once a text is encoded.
         tokenizer.decode(tokenizer.encode("a text"))
     except Exception as error:  # tokenizers raises nothing narrower
-        raise CheckpointError(
-            f"{path}: expected a tokenizer, got {shown(error)}"
-        ) from error
+        told = say("checkpoint.no_tokenizer", path=path, got=shown(error))
+        raise CheckpointError(told) from error
     last_id = max(tokenizer.get_vocab().values(), default=0)
     if last_id >= vocab_size:
-        raise CheckpointError(
-            f"{path}: expected ids below the model's vocab_size {vocab_size}, "
-            f"got {last_id}"
-        )
+        names = {"path": path, "size": vocab_size, "got": last_id}
+        raise CheckpointError(say("checkpoint.large_ids", **names))
     if tokenizer.eos_token_id is None:
-        raise CheckpointError(
-            f"{folder / 'tokenizer_config.json'}: expected an eos_token, got none"
-        )
+        settings = folder / "tokenizer_config.json"
+        raise CheckpointError(say("checkpoint.no_end", path=settings))
     return tokenizer

@@ -8,6 +8,7 @@ from mlx import nn
 from mlx.utils import tree_flatten
 from safetensors import SafetensorError, safe_open
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint.config import Config
 from tiny_llm_course.checkpoint.errors import CheckpointError, plain, shown
 
@@ -35,10 +36,8 @@ def read_weights(folder: Path) -> Weights:
         weights |= stored
     if not weights:
         others = sorted(path.name for path in folder.glob("*model*"))
-        raise CheckpointError(
-            f"{folder}: expected weights in model*.safetensors, got "
-            f"{', '.join(others) or 'none'}"
-        )
+        got = ", ".join(others) or say("checkpoint.none")
+        raise CheckpointError(say("checkpoint.no_weights", folder=folder, got=got))
     return weights
 
 
@@ -51,14 +50,14 @@ def _check_header(path: Path) -> None:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
         if size > MAX_HEADER_BYTES:
-            raise CheckpointError(
-                f"{path}: expected safetensors, got a header of {size} bytes"
-            )
+            got = say("checkpoint.header", size=size)
+            raise CheckpointError(say("checkpoint.no_safetensors", path=path, got=got))
         with safe_open(path, framework="numpy"):
             pass
     except (OSError, SafetensorError) as error:
         got = plain(str(error))
-        raise CheckpointError(f"{path}: expected safetensors, got {got}") from error
+        told = say("checkpoint.no_safetensors", path=path, got=got)
+        raise CheckpointError(told) from error
 
 
 def check_weights(weights: Weights, config: Config, folder: Path) -> None:
@@ -82,10 +81,8 @@ def check_weights(weights: Weights, config: Config, folder: Path) -> None:
         if wrong:
             raise CheckpointError(f"{folder}: {name}: {wrong}")
     if strangers := found.keys() - expected.keys():
-        raise CheckpointError(
-            f"{folder}: expected the weights of a Qwen2, got another as well: "
-            f"{shown(min(strangers))}"
-        )
+        name = shown(min(strangers))
+        raise CheckpointError(say("checkpoint.stranger", folder=folder, name=name))
 
 
 def _quantize(
@@ -106,11 +103,13 @@ def _quantize(
 def _difference(expected: mx.array, found: mx.array | None) -> str | None:
     """Say how a weight differs from the one that the model needs, if it does."""
     if found is None:
-        return f"expected a weight of shape {expected.shape}, got none"
+        return say("checkpoint.no_weight", shape=expected.shape)
     if found.shape != expected.shape:
-        return f"expected shape {expected.shape}, got {found.shape}"
+        names = {"expected": expected.shape, "got": found.shape}
+        return say("checkpoint.wrong_shape", **names)
     if mx.issubdtype(found.dtype, mx.floating) != mx.issubdtype(
         expected.dtype, mx.floating
     ):
-        return f"expected numbers like {expected.dtype}, got {found.dtype}"
+        names = {"expected": expected.dtype, "got": found.dtype}
+        return say("checkpoint.wrong_dtype", **names)
     return None

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.talking import (
     echo_loader,
     echo_whose,
+    ending,
     note,
     talking_options,
 )
@@ -18,6 +20,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.blame import SolutionError
 from tiny_llm_course.inference.conversation import Conversation
 from tiny_llm_course.inference.engine import Settings, start
+from tiny_llm_course.inference.reply import CONTEXT, MAX_TOKENS
 
 
 @click.command(name="chat", cls=CourseCommand)
@@ -31,7 +34,7 @@ def command(**options: Any) -> int:  # noqa: ANN401
         echo_whose(engine)
         if is_terminal:
             echo_loader(engine)
-            note("Ctrl-C stops an answer, Ctrl-D ends.")
+            note(say("commands.talking.keys"))
             with contextlib.suppress(ImportError):
                 # Importing it gives `input` line editing and a history.
                 importlib.import_module("readline")
@@ -67,7 +70,7 @@ def _answer(conversation: Conversation, question: str) -> None:
     except CourseError as error:
         click.echo(f"chat: {error}", err=True)
         return
-    if answer.ended_by in {"max tokens", "context"}:
-        note(f"(ended by {answer.ended_by})")
+    if answer.ended_by in {MAX_TOKENS, CONTEXT}:
+        note(f"({ending(answer)})")
     if conversation.num_forgotten and not had_forgotten:
-        note("The talk is longer than the model's context: its beginning is forgotten.")
+        note(say("commands.talking.forgotten"))

@@ -7,6 +7,7 @@ from tiny_llm_course.catalogue import lines, say
 from tiny_llm_course.commands.learning import load_progress, task_options
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.layout import fitted
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import Progress
 from tiny_llm_course.syllabus import Task, select_task
@@ -31,9 +32,9 @@ def command(
     address = chosen.address
     level = level or min(known.hints.get(str(address), 0) + 1, LEVELS)
     texts = lines(f"{chosen.files}.hints.task_{address.task}")
-    named = {"address": address, "title": chosen.title}
+    named = {"address": address.named, "title": chosen.title}
     click.echo(say("commands.hint.heading", **named, level=level, levels=LEVELS))
-    click.echo(f"\n{texts[level - 1].strip()}\n")
+    click.echo(f"\n{fitted(texts[level - 1].strip())}\n")
     click.echo(say("commands.hint.chapter", command=chosen.chapter_command()))
     if level < LEVELS:
         further = f"{chosen.hint_command} --level {level + 1}"

@@ -4,9 +4,11 @@ from typing import Any
 
 import click
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.talking import (
     echo_loader,
     echo_whose,
+    ending,
     note,
     talking_options,
 )
@@ -14,9 +16,10 @@ from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.blame import SolutionError
 from tiny_llm_course.inference.engine import Settings, start
-from tiny_llm_course.inference.reply import Reply, reply
+from tiny_llm_course.inference.reply import END_TOKEN, INTERRUPT, Reply, reply
 
 PROMPT = "Tell me a story about a fox in the forest."
+"""In the language that the embedded model speaks."""
 
 
 @click.command(name="main", cls=CourseCommand)
@@ -26,7 +29,7 @@ PROMPT = "Tell me a story about a fox in the forest."
 def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
     """Let a Qwen2 model answer a prompt, token by token."""
     if not prompt.strip():
-        raise CourseError("--prompt: expected some text, got none")
+        raise CourseError(say("commands.talking.no_prompt"))
     try:
         engine = start(Settings(**options))
         checkpoint = engine.checkpoint
@@ -43,18 +46,21 @@ def command(prompt: str, raw: bool, **options: Any) -> int:  # noqa: ANN401
         return 1
     note(_speeds(answer))
     echo_loader(engine)
-    return 130 if answer.ended_by == "interrupt" else 0
+    return 130 if answer.ended_by == INTERRUPT else 0
 
 
 def _speeds(answer: Reply) -> str:
+    num_prompt, num_next = answer.num_prompt_tokens, answer.num_next_tokens
+    counted = {
+        "prompt": (num_prompt, _speed(num_prompt, answer.prompt_s)),
+        "answer": (1 + num_next, _speed(num_next, answer.next_s)),
+    }
     parts = [
-        f"prompt: {answer.num_prompt_tokens} tokens"
-        f"{_speed(answer.num_prompt_tokens, answer.prompt_s)}",
-        f"answer: {1 + answer.num_next_tokens} tokens"
-        f"{_speed(answer.num_next_tokens, answer.next_s)}",
+        say(f"commands.talking.{what}_tokens", number=number, speed=speed)
+        for what, (number, speed) in counted.items()
     ]
-    if answer.ended_by != "end token":
-        parts.append(f"ended by {answer.ended_by}")
+    if answer.ended_by != END_TOKEN:
+        parts.append(ending(answer))
     return "; ".join(parts)
 
 
@@ -63,4 +69,5 @@ def _speed(num_tokens: int, time_s: float) -> str:
     if num_tokens == 0:
         return ""
     speed = num_tokens / time_s
-    return f", {speed:.0f} tokens/s" if speed >= 10 else f", {speed:.1f} tokens/s"
+    shown = f"{speed:.0f}" if speed >= 10 else f"{speed:.1f}"
+    return say("commands.talking.speed", speed=shown)

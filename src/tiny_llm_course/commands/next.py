@@ -41,7 +41,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 def _echo_task(task: Task, status: str) -> None:
     """Print what a task is about, and the file to work in."""
     status = say(f"commands.status.{status}")
-    named = {"address": task.address, "title": task.title}
+    named = {"address": task.address.named, "title": task.title}
     click.echo(say("commands.next.task", **named, status=status))
     click.echo(say("commands.next.chapter", command=task.chapter_command()))
     for symbol in task.parts:
@@ -54,7 +54,7 @@ def _echo_all_done(standing: dict[Task, str]) -> None:
     """Print that no task is open, and which ones were skipped."""
     click.echo(say("commands.next.all_done"))
     for task, status in standing.items():
-        named = {"address": task.address, "title": task.title}
+        named = {"address": task.address.named, "title": task.title}
         if task.optional and status not in CLOSED:
             click.echo(say("commands.next.optional", **named))
         if status == SKIPPED:

@@ -12,6 +12,7 @@ from tiny_llm_course.commands.learning import echo_total, load_progress, task_op
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading.report.standing import BEGUN, DONE, WAITS, WRONG
 from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.layout import column, pad
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CHANGED, SKIPPED
 from tiny_llm_course.syllabus import Day, Task, select_tasks, weeks
@@ -26,6 +27,9 @@ MARKS = {
     NOT_STARTED: (" ", "dim"),
 }
 """The letter and colour of each status. Every terminal can show these letters."""
+
+BESIDE = 45
+"""The cells that a row takes besides the title: mark, number, status."""
 
 BAR_WIDTH = 12
 """Width of the bar of a day. Days have 1 to 4 tasks, and 12 is a multiple of each."""
@@ -47,7 +51,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 def _lines(chosen: list[Task], standing: dict[Task, str]) -> Iterator[Text]:
     """Yield the lines for some tasks, under those of their days and weeks."""
-    width = max(len(task.label) for task in chosen)
+    width = column((task.label for task in chosen), BESIDE)
     for week in weeks():
         days = [day for day in week.days if set(day.tasks) & set(chosen)]
         if days:
@@ -75,7 +79,7 @@ def _day_line(day: Day, standing: dict[Task, str]) -> Text:
 
 def _task_line(task: Task, status: str, width: int) -> Text:
     letter, style = MARKS[status]
-    number, title = task.address.task, task.label
+    number, title = task.address.task, pad(task.label, width)
     line = Text("    [").append(letter, style=style)
-    line.append(say("commands.progress.task", number=number, title=title, width=width))
+    line.append(say("commands.progress.task", number=number, title=title))
     return line.append(say(f"commands.status.{status}"), style=style)

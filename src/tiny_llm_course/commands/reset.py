@@ -43,5 +43,5 @@ def _report_others(symbol: str, chosen: list[Task]) -> None:
     name = name_of(symbol)
     for task in tasks_of(symbol):
         if task not in chosen:
-            named = {"address": task.address, "title": task.title}
+            named = {"address": task.address.named, "title": task.title}
             click.echo(say("commands.reset.shared", name=name, **named))

@@ -37,7 +37,7 @@ def _skip(chosen: Task) -> None:
     known = load_progress()
     status = progress.status(here(), known, chosen)
     if status in CLOSED:
-        click.echo(say(f"commands.skip.{status}", address=chosen.address))
+        click.echo(say(f"commands.skip.{status}", address=chosen.address.named))
         return
     changes = plan(here(), chosen.parts, to_stub=False)
     copies = write(changes, here().copies)
@@ -62,9 +62,11 @@ def _report(chosen: Task, solved: list[Task], below: list[Task]) -> None:
     for symbol in chosen.parts:
         echo_symbol("commands.skip.put_in", symbol)
     for task in solved:
-        click.echo(say("commands.skip.marked", address=task.address, title=task.title))
+        click.echo(
+            say("commands.skip.marked", address=task.address.named, title=task.title)
+        )
     standing = progress.statuses(here(), load_progress())
     for task in below:
         if standing[task] not in CLOSED:
-            named = {"address": task.address, "title": task.title}
+            named = {"address": task.address.named, "title": task.title}
             click.echo(say("commands.skip.builds_on", **named))

@@ -26,7 +26,9 @@ def command(week: int | None, day: int | None, task: int | None, *, spoil: bool)
     chosen = select_task(week, day, task)
     known = load_progress()
     if not spoil and progress.status(here(), known, chosen) not in CLOSED:
-        raise CourseError(say("commands.solution.not_done", address=chosen.address))
+        raise CourseError(
+            say("commands.solution.not_done", address=chosen.address.named)
+        )
     found = list(difference(here(), chosen.parts))
     console = Console(highlight=False, soft_wrap=True)
     for line in found:

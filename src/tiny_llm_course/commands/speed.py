@@ -21,29 +21,17 @@ from tiny_llm_course.syllabus import select_days, select_tasks
 
 @click.command(name="speed", cls=CourseCommand)
 @task_options
-@click.option(
-    "--model",
-    is_flag=True,
-    help="Time the embedded model instead, with more and more of the kernels in it, "
-    "up to --day.",
-)
+@click.option("--model", is_flag=True)
 @click.option(
     "--solution",
     default=STARTER.name,
     show_default=True,
     metavar="PACKAGE_OR_FOLDER",
-    help="Whose kernels to time.",
 )
 def command(
     week: int | None, day: int | None, task: int | None, *, model: bool, solution: str
 ) -> int:
-    """Time the kernels in C++ of Week 2, Days 4 to 7, right or wrong.
-
-    Yours take turns with ours, from the plain loop on, and with what memory or
-    arithmetic gives: no kernel can be faster. The name of the level that you have
-    reached, what can be seen to hold the kernel up, and the section of the chapter on
-    the next level follow. Nothing of this counts for the progress.
-    """
+    """Time the kernels of some tasks, or the model with more and more of them."""
     chosen = select_tasks(week, day, task)
     if model:
         time_model(solution, day)
@@ -57,7 +45,9 @@ def command(
     blocks = [
         "\n".join(table(found[one]))
         if one in found
-        else say("speed.not_written", address=one.address, command=one.test_command)
+        else say(
+            "speed.not_written", address=one.address.named, command=one.test_command
+        )
         for one in races
     ]
     click.echo("\n\n".join([*blocks, *busy(verdicts)]))

@@ -13,6 +13,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.engine import Engine
 from tiny_llm_course.inference.loaders import LOADERS, has_kernels
 from tiny_llm_course.inference.mixture import Mixture
+from tiny_llm_course.inference.reply import Reply
 from tiny_llm_course.inference.shares import shares
 from tiny_llm_course.places import REFERENCE, here
 from tiny_llm_course.syllabus import name_of
@@ -27,7 +28,7 @@ def _compute_on(
         return
     chosen = mx.Device(mx.DeviceType.cpu if device == "cpu" else mx.DeviceType.gpu)
     if not mx.is_available(chosen):
-        raise CourseError(f"--device: expected one that MLX has here, got {device}")
+        raise CourseError(say("commands.talking.no_device", device=device))
     mx.set_default_device(chosen)
 
 
@@ -112,6 +113,12 @@ def echo_loader(engine: Engine) -> None:
         command = " && ".join([*steps, "pdm run build-ext-ref"])
         note(say("commands.talking.compiler", command=command))
     note(say(f"commands.talking.{engine.loader}"))
+
+
+def ending(answer: Reply) -> str:
+    """Say what has ended an answer."""
+    what = say(f"commands.talking.ended_by.{answer.ended_by}")
+    return say("commands.talking.ended", what=what)
 
 
 def note(text: str) -> None:

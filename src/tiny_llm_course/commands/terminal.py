@@ -2,6 +2,7 @@
 
 import errno
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from tiny_llm_course import language
-from tiny_llm_course.catalogue import say
+from tiny_llm_course.catalogue import lines, say
 from tiny_llm_course.commands import help_page
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.errors import CourseError
@@ -62,7 +63,7 @@ class CourseCommand(click.Command):
             refuse_unknown_language()
             code = super().main(words, **extra)
         except click.ClickException as error:
-            self.misused(error.format_message())
+            self.misused(in_own_words(one_line(error.format_message())))
         except CourseError as error:
             self.misused(str(error))
         except OSError as error:
@@ -175,7 +176,7 @@ class FiniteRange(click.FloatRange):
         """Read a number."""
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is not a number", param, ctx)
+            self.fail(say("commands.no_number", value=value), param, ctx)
         return number
 
 
@@ -196,6 +197,15 @@ def need(*packages: str) -> None:
     if missing:
         names = ", ".join(missing)
         raise CourseError(say("commands.needs", names=names, command=pdm_install()))
+
+
+def in_own_words(message: str) -> str:
+    """Return what click says of a command line, in the learner's language."""
+    for entry in lines("misuse.patterns"):
+        kind, _, pattern = entry.partition(" ")
+        if found := re.fullmatch(pattern, message):
+            return say(f"misuse.means.{kind}", **found.groupdict())
+    return message
 
 
 def one_line(message: str) -> str:

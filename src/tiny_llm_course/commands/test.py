@@ -80,8 +80,6 @@ def _options(default: str) -> list[Callable[[Function], Function]]:
             "--speed/--no-speed",
             default=None,
             envvar="TINY_LLM_SPEED",
-            help="Whether to time the kernels in C++ of tasks that are done. The "
-            f"default is to do so for a day of {STARTER.name} with nothing wrong.",
         ),
         click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED),
     ]

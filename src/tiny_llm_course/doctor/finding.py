@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tiny_llm_course.catalogue import say
+
+OPENBLAS = "openblas"
+COMPILER = "compiler"
+"""What the system's package manager brings, as the catalogue has it."""
+
 # The names of a package differ from one package manager to the next.
 INSTALL = {
     "apt-get": {
-        "OpenBLAS": "sudo apt-get install libopenblas0-pthread",
-        "a C++ compiler": "sudo apt-get install g++",
+        OPENBLAS: "sudo apt-get install libopenblas0-pthread",
+        COMPILER: "sudo apt-get install g++",
     },
     "dnf": {
-        "OpenBLAS": "sudo dnf install openblas-threads",
-        "a C++ compiler": "sudo dnf install gcc-c++",
+        OPENBLAS: "sudo dnf install openblas-threads",
+        COMPILER: "sudo dnf install gcc-c++",
     },
     "pacman": {
-        "OpenBLAS": "sudo pacman -S openblas",
-        "a C++ compiler": "sudo pacman -S gcc",
+        OPENBLAS: "sudo pacman -S openblas",
+        COMPILER: "sudo pacman -S gcc",
     },
 }
 
@@ -44,13 +50,13 @@ class Finding:
 
 
 def how_to_install(package: str) -> str:
-    """Return the command that installs `package` on this machine."""
-    if platform.system() == "Darwin" and package == "a C++ compiler":
+    """Return the command that installs OPENBLAS or COMPILER on this machine."""
+    if platform.system() == "Darwin" and package == COMPILER:
         return "xcode-select --install"
     for manager, commands in INSTALL.items():
         if shutil.which(manager) and package in commands:
             return commands[package]
-    return f"install {package} with the package manager of this system"
+    return say("doctor.install", package=say(f"doctor.packages.{package}"))
 
 
 def program(name: str) -> str | None:

@@ -6,29 +6,33 @@ imported inside the function that checks it.
 
 from importlib import metadata
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.doctor.finding import Finding
 
 
 def check_mlx() -> Finding:
     """Import MLX, and compute a sum on each device that it offers."""
-    meaning = "every model of the course computes with MLX"
+    meaning = say("doctor.mlx")
     try:
         import mlx.core as mx
     except ImportError as error:
-        return Finding("MLX", "fail", f"does not load: {error}", meaning, cure(error))
+        return Finding(
+            "MLX", "fail", say("doctor.not_loaded", error=error), meaning, cure(error)
+        )
     default = mx.default_device().type.name
     results = {name: try_device(name) for name in ("cpu", "gpu") if has_device(name)}
-    if all(result == "works" for result in results.values()):
+    if not any(results.values()):
         state, remedy = "ok", ""
     else:
-        state = "note" if results[default] == "works" else "fail"
-        remedy = "check the driver of the device"
-    found = "; ".join(f"{name} {result}" for name, result in results.items())
+        state = "fail" if results[default] else "note"
+        remedy = say("doctor.driver")
+    works = say("doctor.works")
+    found = "; ".join(f"{name} {wrong or works}" for name, wrong in results.items())
     return Finding(
         "MLX",
         state,
         f"{metadata.version('mlx')}: {found}",
-        f"{meaning}, by default on the {default}",
+        say("doctor.default", meaning=meaning, device=default),
         remedy,
     )
 
@@ -42,7 +46,7 @@ def cure(error: ImportError) -> str:
     if isinstance(error, ModuleNotFoundError):
         return pdm_install()
     if "libcuda" in str(error):
-        return "install NVIDIA's driver, or for the CPU: rm -r .venv && pdm install"
+        return say("doctor.nvidia")
     return f"rm -r .venv && {pdm_install()}"
 
 
@@ -54,30 +58,31 @@ def has_device(name: str) -> bool:
 
 
 def try_device(name: str) -> str:
-    """Compute on the device "cpu" or "gpu"; return "works" or what went wrong."""
+    """Compute on the device "cpu" or "gpu"; return what went wrong, if it did."""
     import mlx.core as mx
 
     device = getattr(mx, name)
     try:
         total = mx.sum(mx.arange(4, stream=device), stream=device).item()
     except (RuntimeError, ValueError) as error:
-        return f"fails: {error}"
-    return "works" if total == 6 else f"computes 0 + 1 + 2 + 3 = {total}"
+        return say("doctor.fails", error=error)
+    return "" if total == 6 else say("doctor.miscounts", total=total)
 
 
 def check_pytorch() -> Finding:
     """Import PyTorch, and say which build it is."""
-    meaning = "the tests compare your results with it; `pdm run main` does without"
+    meaning = say("doctor.pytorch")
     try:
         import torch
     except (ImportError, OSError) as error:
-        found = f"does not load: {error}"
+        found = say("doctor.not_loaded", error=error)
         return Finding("PyTorch", "fail", found, meaning, pdm_install())
     if torch.version.cuda:
         build = f"CUDA {torch.version.cuda}"
     else:
         build = "Metal" if torch.backends.mps.is_built() else "CPU"
-    return Finding("PyTorch", "ok", f"{torch.__version__}, the {build} build", meaning)
+    found = say("doctor.build", version=torch.__version__, build=build)
+    return Finding("PyTorch", "ok", found, meaning)
 
 
 def pdm_install() -> str:

@@ -5,23 +5,23 @@ import platform
 import time
 
 from tiny_llm_course.blas import copy_for_mlx, load_openblas
-from tiny_llm_course.doctor.finding import Finding, how_to_install
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.doctor.finding import OPENBLAS, Finding, how_to_install
 from tiny_llm_course.doctor.libraries import pdm_install
 
 
 def check_blas() -> Finding:
     """Say which BLAS the CPU has, and measure a product with it."""
     if platform.system() == "Darwin":
-        library, remedy = "Accelerate, a part of macOS", ""
+        library, remedy = say("doctor.accelerate"), ""
     else:
         library = load_openblas()
         remedy = "" if library else openblas_remedy()
     return Finding(
         "BLAS",
         "note" if remedy else "ok",
-        library or "MLX's own, the reference BLAS",
-        f"float32 products run at {product_gflops():.0f} GFLOP/s on the CPU"
-        + ("; OpenBLAS makes that tens of times faster" if remedy else ""),
+        library or say("doctor.own_blas"),
+        say("doctor.slow" if remedy else "doctor.speed", gflops=product_gflops()),
         remedy,
     )
 
@@ -30,12 +30,13 @@ def openblas_remedy() -> str:
     """Say how to switch OpenBLAS on, or what is missing and how to get it."""
     wanted = os.environ.get("TINY_LLM_BLAS")
     if wanted:
-        return f"unset TINY_LLM_BLAS, which is {wanted!r}"
-    of_the_system = how_to_install("OpenBLAS")
+        return say("doctor.unset", value=wanted)
+    of_the_system = how_to_install(OPENBLAS)
     try:
         copy_for_mlx()
     except OSError as error:
-        return f"{error}: {pdm_install()}, or {of_the_system}"
+        names = {"error": error, "command": pdm_install(), "other": of_the_system}
+        return say("doctor.either", **names)
     return of_the_system
 
 

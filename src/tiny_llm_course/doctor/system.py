@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tiny_llm_course.doctor.finding import Finding, how_to_install, program
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.doctor.finding import COMPILER, Finding, how_to_install, program
 from tiny_llm_course.doctor.libraries import pdm_install
 
 # `tiny_llm_course.checkpoint` has this path as well, but does not load without MLX.
@@ -25,14 +26,9 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
     """Compare this Python with the versions that the lock files cover."""
     found = ".".join(map(str, version))
     if (3, 11) <= version < (3, 15):
-        return Finding("Python", "ok", found, "the course covers 3.11 to 3.14")
-    return Finding(
-        "Python",
-        "fail",
-        found,
-        "the course covers 3.11 to 3.14",
-        "remove .venv, then `pdm use 3.13` and `pdm install`",
-    )
+        return Finding("Python", "ok", found, say("doctor.python"))
+    remedy = say("doctor.other_python")
+    return Finding("Python", "fail", found, say("doctor.python"), remedy)
 
 
 def check_checkpoint() -> Finding:
@@ -40,18 +36,18 @@ def check_checkpoint() -> Finding:
     missing = [name for name in CHECKPOINT_FILES if not (EMBEDDED / name).is_file()]
     if missing:
         return Finding(
-            "Model",
+            say("doctor.subjects.model"),
             "fail",
-            f"missing: {', '.join(missing)}",
-            "the small Qwen2 model that comes along is what Week 1 runs",
+            say("doctor.missing", names=", ".join(missing)),
+            say("doctor.no_model"),
             f"git checkout -- {os.path.relpath(EMBEDDED)}",
         )
     size_bytes = sum((EMBEDDED / name).stat().st_size for name in CHECKPOINT_FILES)
     return Finding(
-        "Model",
+        say("doctor.subjects.model"),
         "ok",
-        f"embedded, {size_bytes / 1e6:.1f} MB",
-        "the small Qwen2 model that comes along: Week 1 downloads nothing",
+        say("doctor.embedded", megabytes=size_bytes / 1e6),
+        say("doctor.model"),
     )
 
 
@@ -59,14 +55,15 @@ def check_compiler() -> Finding:
     """Look for a compiler that takes C++20."""
     compiler = find_compiler()
     if compiler:
-        meaning = "compiles C++20: the kernels from Week 2 on need that"
-        return Finding("Compiler", "ok", first_line(compiler, "--version"), meaning)
+        meaning = say("doctor.compiler")
+        version = first_line(compiler, "--version")
+        return Finding(say("doctor.subjects.compiler"), "ok", version, meaning)
     return Finding(
-        "Compiler",
+        say("doctor.subjects.compiler"),
         "note",
-        "none that takes C++20",
-        "the kernels from Week 2 on are C++20; Week 1 is Python alone",
-        how_to_install("a C++ compiler"),
+        say("doctor.no_cpp20"),
+        say("doctor.no_compiler"),
+        how_to_install(COMPILER),
     )
 
 
@@ -83,10 +80,10 @@ def check_cmake() -> Finding:
     """Look for CMake, which is installed with the packages of the course."""
     cmake = program("cmake")
     version = first_line(cmake, "--version") if cmake else ""
-    meaning = "builds the kernels from Week 2 on; Week 1 is Python alone"
+    meaning = say("doctor.cmake")
     if version:
         return Finding("CMake", "ok", version, meaning)
-    return Finding("CMake", "note", "none", meaning, pdm_install())
+    return Finding("CMake", "note", say("doctor.none"), meaning, pdm_install())
 
 
 def first_line(name: str, *arguments: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing.code import SUFFIX, Code, Definition
 
 PRIVATE = "detail"
@@ -310,6 +311,6 @@ class _Reader:
 
     def _error(self, at: int) -> SyntaxError:
         """Complain about a bracket without its counterpart."""
-        error = SyntaxError(f"'{self._code[at]}' has no counterpart")
+        error = SyntaxError(say("commands.no_counterpart", sign=self._code[at]))
         error.lineno = self._code.count("\n", 0, at) + 1
         return error

@@ -104,7 +104,11 @@ def with_words(source: str, file: str, words: Mapping[str, str]) -> str:
 
 def _in_python(source: str, file: str) -> Iterator[Text]:
     stem, places = file.removesuffix(".py"), _Places(source)
-    yield from _docstrings(ast.parse(source), stem, source, places)
+    try:
+        tree = ast.parse(source)
+    except ValueError as error:  # Python 3.11 on a null byte
+        raise SyntaxError(str(error)) from error
+    yield from _docstrings(tree, stem, source, places)
     numbers = count(1)
     for start, end in _comments(source, places):
         block = COMMENT.fullmatch(source, start, end)

@@ -38,8 +38,8 @@ def own_words(language: str) -> dict[str, str]:
 
 @functools.cache
 def _read(path: Path) -> dict[str, str]:
-    texts: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {key: words.strip("\n") for key, words in texts.items()}
+    found: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {key: words.strip("\n") for key, words in found.items()}
 
 
 def translations(files: Files, language: str) -> dict[str, str]:
@@ -53,8 +53,8 @@ def translations(files: Files, language: str) -> dict[str, str]:
     wanted = words.pop(language, {})
     return {
         said: wanted[key]
-        for others in words.values()
-        for key, said in others.items()
+        for other in words.values()
+        for key, said in other.items()
         if key in wanted
     }
 

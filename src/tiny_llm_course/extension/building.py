@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.doctor.finding import how_to_install, program
+from tiny_llm_course.doctor.finding import COMPILER, how_to_install, program
 from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import compiled_cache, output
@@ -198,7 +198,7 @@ class _Tools:
         """
         compiler, cmake = find_compiler(), program("cmake")
         if not compiler:
-            cure = how_to_install("a C++ compiler")
+            cure = how_to_install(COMPILER)
             raise CourseError(say("extension.no_compiler", command=cure))
         if not cmake:
             raise CourseError(say("extension.no_package", name="CMake"))
@@ -268,9 +268,8 @@ def _try(module: Path) -> None:
     ran = _run([sys.executable, "-c", TRIAL, str(module)])
     if ran.returncode:
         module.unlink(missing_ok=True)
-        reason = (ran.stdout.strip().splitlines() or [f"exit code {ran.returncode}"])[
-            -1
-        ]
+        code = say("grading.no_reason", code=ran.returncode)
+        reason = (ran.stdout.strip().splitlines() or [code])[-1]
         raise CourseError(say("extension.does_not_fit", reason=reason))
 
 

@@ -16,9 +16,9 @@ def check_kernels(checkout: Checkout | None = None) -> Finding:
     missing = {
         command: folder for command, folder in folders.items() if not is_current(folder)
     }
-    meaning = say("extension.meaning")
+    subject, meaning = say("doctor.subjects.kernels"), say("extension.meaning")
     if not missing:
-        return Finding("Kernels", "ok", say("extension.both"), meaning)
-    names = " and ".join(checkout.link(folder) for folder in missing.values())
+        return Finding(subject, "ok", say("extension.both"), meaning)
+    names = say("extension.and").join(map(checkout.link, missing.values()))
     found = say("extension.some", names=names)
-    return Finding("Kernels", "note", found, meaning, " && ".join(missing))
+    return Finding(subject, "note", found, meaning, " && ".join(missing))

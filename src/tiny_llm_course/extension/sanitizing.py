@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.doctor.finding import how_to_install
+from tiny_llm_course.doctor import finding
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension.building import NUM_JOBS
 from tiny_llm_course.extension.programs import COMPILER, Program
@@ -65,7 +65,7 @@ def complaints(kernels: Iterable[str], solution: Path) -> list[str]:
     if folder is None or not stems:
         raise CourseError(say("sanitizing.no_kernels"))
     if COMPILER is None:
-        cure = how_to_install("a C++ compiler")
+        cure = finding.how_to_install(finding.COMPILER)
         raise CourseError(say("extension.no_compiler", command=cure))
     programs = [
         _program(stem, kind, folder)

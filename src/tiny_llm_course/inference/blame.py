@@ -46,4 +46,4 @@ def blame(solution: Solution) -> Generator[None]:
             raise
         lines = traceback.format_list(frames) + traceback.format_exception_only(error)
         told = visible("".join(lines).rstrip())
-        raise SolutionError(f"an error in the solution\n{told}") from error
+        raise SolutionError(say("commands.talking.error", lines=told)) from error

@@ -1,5 +1,6 @@
 """A conversation, whose earlier turns are part of the prompt."""
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.engine import Engine
 from tiny_llm_course.inference.reply import Reply, reply
@@ -17,10 +18,7 @@ class Conversation:
 
     def __init__(self, engine: Engine) -> None:
         if not engine.checkpoint.tokenizer.has_chat_template:
-            raise CourseError(
-                "expected a checkpoint with a chat template, got one without; it can "
-                "continue a text: `pdm run main --raw`"
-            )
+            raise CourseError(say("commands.talking.no_template"))
         self._engine = engine
         self._messages: list[dict[str, str]] = []
         self.num_forgotten = 0

@@ -7,6 +7,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.inference.blame import SolutionError
 
 
@@ -51,10 +52,7 @@ class MeteredModel:
             self._vocab_size = logits.shape[-1]
             return logits
         if self.num_calls > self._limit + 1:
-            raise SolutionError(
-                "the generation loop goes on after the end token; it has to stop at "
-                "the tokenizer's eos_token_id"
-            )
+            raise SolutionError(say("commands.talking.endless"))
         is_end = mx.arange(self._vocab_size) == self._end_token
         logits = mx.where(is_end, 0.0, -mx.inf)
         return mx.broadcast_to(logits, (*inputs.shape, self._vocab_size))

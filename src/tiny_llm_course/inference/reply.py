@@ -7,10 +7,17 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TextIO
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.inference.blame import SolutionError, blame
 from tiny_llm_course.inference.engine import Engine
 from tiny_llm_course.inference.loaders import LOADERS
 from tiny_llm_course.inference.meter import MeteredModel
+
+END_TOKEN = "end_token"  # noqa: S105 - no password
+MAX_TOKENS = "max_tokens"
+CONTEXT = "context"
+INTERRUPT = "interrupt"
+"""What ends an answer, as the catalogue has it under `talking.ended_by`."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +26,7 @@ class Reply:
 
     Attributes:
         text: The answer.
-        ended_by: "end token", "max tokens", "context" or "interrupt".
+        ended_by: END_TOKEN, MAX_TOKENS, CONTEXT or INTERRUPT.
         num_prompt_tokens: Length of the prompt.
         prompt_s: Time from the prompt to the first token of the answer.
         num_next_tokens: Length of the answer after its first token.
@@ -49,18 +56,18 @@ def reply(engine: Engine, prompt: str) -> Reply:
     room = engine.checkpoint.context - num_prompt_tokens + 1
     limit = min(room, engine.max_tokens)
     metered = MeteredModel(engine.model, tokenizer.eos_token_id, limit)
-    ended_by = "end token"
+    ended_by = END_TOKEN
     try:
         with complete_last_line(), blame(engine.solution):
             sampler = () if LOADERS[engine.loader].has_caches else (engine.sampler,)
             engine.generate(metered, tokenizer, prompt, *sampler)
         if metered.num_calls == 0:
-            raise SolutionError("the generation loop does not call the model")
+            raise SolutionError(say("commands.talking.no_call"))
     except KeyboardInterrupt:
-        ended_by = "interrupt"
+        ended_by = INTERRUPT
     steps_s = metered.steps_s()
     if metered.is_over:
-        ended_by = "context" if limit == room else "max tokens"
+        ended_by = CONTEXT if limit == room else MAX_TOKENS
     return Reply(
         tokenizer.decode(metered.ids[num_prompt_tokens:].tolist()),
         ended_by,

@@ -18,6 +18,7 @@ from mlx import nn
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.inference.blame import SolutionError, blame
 from tiny_llm_course.inference.loaders import BITS, GROUP_SIZE
+from tiny_llm_course.layout import pad, widest
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.speed.parts import parts
@@ -133,13 +134,13 @@ def _speeds(stage: Stage, runs: Sequence[Sequence[float]]) -> Speeds:
 def in_words(found: Sequence[Speeds]) -> Iterator[str]:
     """Yield a line for each model."""
     names = [say(f"speed.stage.{one.stage.name}") for one in found]
-    width = max(map(len, names))
-    columns = {"day": "", "name": "", "width": width}
+    width = widest(names)
+    columns = {"name": pad("", width)}
     yield say("speed.model.heading", read=NUM_PROMPT, written=NUM_NEXT)
     yield say("speed.model.columns", **columns)
     for name, one in zip(names, found, strict=True):
         speeds = {"read": digits(one.prompt), "written": digits(one.answer)}
-        row = {"day": one.stage.day, "name": name, "width": width}
+        row = {"day": one.stage.day, "name": pad(name, width)}
         yield say("speed.model.row", **row, **speeds)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.layout import pad, widest
 from tiny_llm_course.speed.races import name_of_rung, section_of
 from tiny_llm_course.speed.verdict import Verdict
 
@@ -31,17 +32,19 @@ def short(verdict: Verdict) -> list[str]:
 def table(verdict: Verdict) -> Iterator[str]:
     """Yield a title, a line for each kernel, and what to do."""
     task, race = verdict.task, verdict.race
-    yield say("speed.title", address=task.address, title=task.title, kernel=race.kernel)
+    yield say(
+        "speed.title", address=task.address.named, title=task.title, kernel=race.kernel
+    )
     speeds = {name_of_rung(one): verdict.ours[one].speed for one in race.rungs}
     slowest = speeds[name_of_rung(race.rungs[0])]
     speeds[say("speed.yours")] = verdict.yours.speed
     speeds[say(f"speed.limit.{race.limit}")] = verdict.limit_speed
-    width = max(map(len, speeds))
-    yield say("speed.columns", name="", width=width, unit=_unit(verdict))
+    width = widest(speeds)
+    yield say("speed.columns", name=pad("", width), unit=_unit(verdict))
     for name, speed in sorted(speeds.items(), key=itemgetter(1)):
         times = digits(speed / slowest)
-        row = {"name": name, "width": width, "speed": digits(speed), "times": times}
-        yield say("speed.row", **row)
+        own = {"name": pad(name, width), "speed": digits(speed), "times": times}
+        yield say("speed.row", **own)
     yield say("speed.reached", level=_level(verdict))
     yield from (f"  {line}" for line in _advice(verdict))
 

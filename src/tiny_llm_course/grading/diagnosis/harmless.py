@@ -9,6 +9,7 @@ from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed_mistakes.text import CarefulMlx
 
 CALL_S = 0.5
@@ -80,7 +81,7 @@ def _inside(write: Callable[..., None]) -> Callable[..., None]:
             parts[place : place + 1] = [slice(None)] * num_skipped
         for one, size in zip(parts, array.shape, strict=False):
             if isinstance(one, int) and not -size <= one < size:
-                raise IndexError(f"index {one} is out of bounds for a size of {size}")
+                raise IndexError(say("grading.out_of_bounds", index=one, size=size))
         write(array, index, value)
 
     return careful

@@ -40,7 +40,9 @@ class Ended:
 
 def how_it_ended(code: int) -> str:
     """Name the signal or the exit code with which a process ended."""
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return (
+        signal.Signals(-code).name if code < 0 else say("grading.no_reason", code=code)
+    )
 
 
 def tell(running: Result, ended: Ended, trace: Trace, folder: Path) -> str:

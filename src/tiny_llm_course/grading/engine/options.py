@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.engine import fence
 from tiny_llm_course.syllabus import Address
 
@@ -14,24 +15,24 @@ def add(parser: pytest.Parser) -> None:
         "--solution",
         default="tiny_llm",
         metavar="PACKAGE_OR_FOLDER",
-        help="the solution to grade (default: tiny_llm)",
+        help=say("grading.options.solution"),
     )
     parser.addoption(
         "--task",
         action="append",
         type=Address.parse,
         metavar="ADDRESS",
-        help="run the tests of this task only, such as 'week 1, day 4, task 1'",
+        help=say("grading.options.task"),
     )
     parser.addoption(
         "--results",
         type=Path,
         metavar="FILE",
-        help="write the outcome of each graded test here, and skip those already there",
+        help=say("grading.options.results"),
     )
     parser.addoption(
         fence.OPTION,
         type=Path,
         metavar="FOLDER",
-        help="work there, under limits of memory and time, as for a stranger's code",
+        help=say("grading.options.scratch"),
     )

@@ -154,8 +154,8 @@ def _no_results(code: int, results: Results, said: str) -> str:
         reason = _complaint(said) or say("grading.no_reason", code=code)
         return say("grading.broke_off", reason=reason, folder=tempfile.gettempdir())
     if code == NO_TESTS_COLLECTED:
-        return "no test matches; leave out -k, or see `pdm run test -- --co`"
-    return f"pytest ran no test; {_complaint(said)}"
+        return say("commands.test.no_match")
+    return say("commands.test.no_run", complaint=_complaint(said))
 
 
 def _complaint(said: str) -> str:

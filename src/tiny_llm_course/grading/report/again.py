@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.engine import fence, session
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.verdict import VerdictError
@@ -49,7 +50,7 @@ def failing_call(
     """
     call = _witnessed(test, solution).call
     if call is None:
-        raise ValueError(f"{test}: expected a test that calls the solution, got none")
+        raise ValueError(say("grading.no_call", test=test))
     loaded = load_solution(solution)
     if type(call).run is Call.run:
         return call, call.target(loaded)

@@ -130,6 +130,6 @@ def _library_calls(report: TaskReport, folder: Path) -> list[str]:
     """Return a remark on each library operation that does the work of a task."""
     address = report.task.address
     return [
-        say("report.remark", address=address, file=file, operation=operation)
+        say("report.remark", address=address.named, file=file, operation=operation)
         for file, operation in library_calls(report.task, folder)
     ]

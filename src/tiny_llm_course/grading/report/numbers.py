@@ -13,6 +13,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call, show
 from tiny_llm_course.grading.judgement.closeness import ulps_off, wide
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, VerdictError
+from tiny_llm_course.layout import pad, widest
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.unsolved import Unsolved
 
@@ -36,8 +37,8 @@ def write(call: Call, verdict: VerdictError, solution: Solution) -> str:
         lines += _shown(name, value)
     evidence = verdict.evidence
     if isinstance(evidence, ArrayEvidence):
-        lines += _shown("expected", evidence.truth.value)
-        lines += _shown("got", evidence.got)
+        lines += _shown(say("report.expected"), evidence.truth.value)
+        lines += _shown(say("report.got"), evidence.got)
         lines += _worst(evidence)
     return "\n".join(lines)
 
@@ -64,7 +65,8 @@ def _names(function: object, number: int) -> list[str]:
         names = list(inspect.signature(function).parameters)  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         names = []
-    more = [f"argument {position + 1}" for position in range(len(names), number)]
+    places = range(len(names) + 1, number + 1)
+    more = [say("report.argument", number=place) for place in places]
     return [*names, *more][:number]
 
 
@@ -99,5 +101,6 @@ def _worst(evidence: ArrayEvidence) -> Iterator[str]:
     *rows, place = map(int, np.unravel_index(int(np.argmax(off)), off.shape))
     near = (*rows, slice(max(0, place - AROUND), place + AROUND + 1))
     yield say("report.worst", place=[*rows, place])
-    yield f"  expected {_written(truth.value[near])}"
-    yield f"  got      {_written(wide(got)[near])}"
+    words = [say("report.expected"), say("report.got")]
+    for word, entries in zip(words, (truth.value[near], wide(got)[near]), strict=True):
+        yield f"  {pad(word, widest(words))} {_written(entries)}"

@@ -16,6 +16,7 @@ from tiny_llm_course.grading.report.standing import (
     TaskReport,
 )
 from tiny_llm_course.grading.results import INTERFACE, NOT_STARTED
+from tiny_llm_course.layout import column, fitted, pad, widest
 from tiny_llm_course.syllabus import Day, Task, file_of, name_of, weeks
 
 _STYLES = {
@@ -27,6 +28,9 @@ _STYLES = {
     WAITS: "yellow",
 }
 
+BESIDE = 42
+"""The cells that a row takes besides the title: number, status, counts."""
+
 MAX_LINES = 9
 """Lines shown of one failure, so that three fit on a screen."""
 
@@ -35,7 +39,7 @@ def print_report(
     console: Console, days: Sequence[Day], reports: Sequence[TaskReport]
 ) -> None:
     """Print a line per task, and below it what is wrong and what to do."""
-    width = max(len(report.task.label) for report in reports)
+    width = column((report.task.label for report in reports), BESIDE)
     for day in days:
         own = [report for report in reports if report.task in day.tasks]
         if own:
@@ -51,7 +55,7 @@ def print_report(
             console.print(line)
     for remark in [remark for report in reports for remark in report.remarks]:
         console.print()
-        console.print(Text(remark))
+        console.print(Text(fitted(remark)))
     closing = _closing(days, reports)
     if closing:
         console.print()
@@ -72,12 +76,17 @@ def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
 def _task_line(report: TaskReport, width: int) -> Text:
     task = report.task
     number, title = task.address.task, task.label
-    line = Text(say("report.task", number=number, title=title, width=width))
+    line = Text(say("report.task", number=number, title=pad(title, width)))
     if report.status == SKIPPED:
         return line.append(say("report.skipped"), style=_STYLES[SKIPPED])
-    line.append(f"{report.status:11}", style=_STYLES[report.status])
+    words = {status: say(f"report.status.{status}") for status in _STYLES}
+    status = pad(words[report.status], widest(words.values()))
+    line.append(status, style=_STYLES[report.status])
     if report.status == WAITS and report.waits_for:
-        names = {"address": report.waits_for.address, "title": report.waits_for.title}
+        names = {
+            "address": report.waits_for.address.named,
+            "title": report.waits_for.title,
+        }
         line.append(say("report.waits", **names))
     elif report.status in {NOT_STARTED, BEGUN} and report.absent:
         line.append(say("report.absent", absent=report.absent[0]))
@@ -91,12 +100,13 @@ def _task_line(report: TaskReport, width: int) -> Text:
 def _details(report: TaskReport) -> Iterator[Text]:
     """Yield the details of one task: the evidence, the reason, where to read on."""
     address = report.task.address
-    title = say("report.details", address=address, status=report.status)
+    status = say(f"report.status.{report.status}")
+    title = say("report.details", address=address.named, status=status)
     yield Text(title, style="bold red")
     message = report.failures[0].message.splitlines()
     yield Text("\n".join(message[:MAX_LINES]))
     if report.explanation:
-        yield Text(_reason(report), style="bold")
+        yield Text(fitted(_reason(report)), style="bold")
     yield Text(say("report.hint", command=report.task.hint_command))
     yield Text(say("report.chapter", command=_chapter(report)))
     yield Text(say("report.again", command=report.task.test_command))
@@ -140,7 +150,7 @@ def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
 
 def _mend(task: Task) -> str:
     """Write a pointer to the task that has to be fixed first."""
-    names = {"address": task.address, "title": task.title}
+    names = {"address": task.address.named, "title": task.title}
     return say("report.first", **names, command=task.test_command)
 
 
@@ -161,7 +171,7 @@ def _next(task: Task) -> str:
     """Write a pointer to the next task."""
     return say(
         "report.next",
-        address=task.address,
+        address=task.address.named,
         title=task.title,
         file=task.first_file,
         command=task.test_command,

@@ -31,7 +31,7 @@ def print_numbers(reports: Sequence[TaskReport], solution: str) -> None:
     for report in reports:
         if report.status == WRONG:
             first = report.failures[0]
-            click.echo(f"\n{say('report.numbers', address=report.task.address)}")
+            click.echo(f"\n{say('report.numbers', address=report.task.address.named)}")
             if first.status != CRASHED:
                 click.echo(_rebuilt(first.test, str(load_solution(solution).folder)))
             click.echo(_to_paste(first.test, solution))

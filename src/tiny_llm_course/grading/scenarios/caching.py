@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call, show
 from tiny_llm_course.grading.judgement.memory import peak_bytes
 from tiny_llm_course.solution import Solution
@@ -66,7 +67,8 @@ class Filling(Call):
 
     def __str__(self) -> str:
         """Write the calls as one, with the pieces."""
-        what = "offset" if self.part == "offset" else f"{self.part} of update_and_fetch"
+        part = say("grading.parts_of", part=self.part)
+        what = "offset" if self.part == "offset" else part
         keys, values = self.args[:2]
         return (
             f"TinyKvFullCache(): {what}, {show(keys)} and {show(values)} "
@@ -103,10 +105,8 @@ class CopyCount(Call):
 
     def __str__(self) -> str:
         """Describe what is counted."""
-        return (
-            f"TinyKvFullCache(): {self.num_counted} tokens after {self.num_before}, "
-            "one at a time"
-        )
+        names = {"number": self.num_counted, "before": self.num_before}
+        return say("grading.one_at_a_time", **names)
 
 
 def _allocated_bytes(
@@ -195,7 +195,7 @@ class Attribute(Call):
 
 def in_pieces(pieces: tuple[int, ...]) -> str:
     """Describe how an input is cut."""
-    return f"in pieces of {', '.join(map(str, pieces))}"
+    return say("grading.in_pieces", sizes=", ".join(map(str, pieces)))
 
 
 def _bounds(pieces: tuple[int, ...]) -> Iterator[tuple[int, int]]:

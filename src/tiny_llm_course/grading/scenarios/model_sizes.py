@@ -1,11 +1,12 @@
 """A call of a function that takes the config of a model."""
 
-import textwrap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.scenarios.architecture import Architecture
+from tiny_llm_course.layout import wrapped
 from tiny_llm_course.solution import Solution
 
 
@@ -29,14 +30,7 @@ class Sized(Call):
     def __str__(self) -> str:
         """Write the call, and below it the relevant sizes."""
         name, _, arguments = super().__str__().partition("(")
-        sizes = self.sizes
-        told = (
-            f"hidden_size {sizes.hidden_size}, "
-            f"{sizes.num_attention_heads} query heads, "
-            f"{sizes.num_key_value_heads} key/value heads, "
-            f"intermediate_size {sizes.intermediate_size}, "
-            f"{sizes.num_hidden_layers} layers, vocab_size {sizes.vocab_size}, "
-            f"embeddings {'tied' if sizes.tie_word_embeddings else 'not tied'}"
-        )
-        folded = textwrap.fill(told, 84)
-        return f"{name}(config, {arguments}\n{textwrap.indent(folded, '  ')}"
+        tied = say(f"grading.{'' if self.sizes.tie_word_embeddings else 'not_'}tied")
+        told = say("grading.model_sizes", **asdict(self.sizes), tied=tied)
+        folded = "\n".join(wrapped(told, 86, "  ", "  "))
+        return f"{name}(config, {arguments}\n{folded}"

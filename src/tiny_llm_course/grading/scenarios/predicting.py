@@ -77,7 +77,8 @@ class Predicting(InPieces):
 
     def __str__(self) -> str:
         """Write the call, and the setting of the kernels."""
-        return f"{super().__str__()} with TINY_LLM_KERNELS={self.kernels}"
+        call = super().__str__()
+        return say("grading.with_kernels", call=call, kernels=self.kernels)
 
 
 @dataclass(frozen=True)

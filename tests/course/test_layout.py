@@ -1,0 +1,67 @@
+"""Text is measured in the cells of a terminal, where a Chinese character takes two."""
+
+import textwrap
+
+import pytest
+from rich.cells import cell_len
+
+from tiny_llm_course.layout import column, fitted, pad, widest, wrapped
+
+ENGLISH = (
+    "Repeat the well-known key/value heads --only once, e.g. `mx.repeat(key, 2)`: a "
+    "copy is made of 32,768 tokens; long-lived names-of-parts stay (or not) together."
+)
+CHINESE = "均方根归一化，把每个向量缩放到单位均方根。然后乘以学到的增益！"  # noqa: RUF001
+
+
+@pytest.mark.parametrize("width", range(16, 90))
+def test_english_is_folded_as_everywhere_in_python(width: int) -> None:
+    assert list(wrapped(ENGLISH, width)) == textwrap.wrap(ENGLISH, width)
+
+
+@pytest.mark.parametrize("width", range(6, 40))
+def test_text_without_spaces_is_folded_within_the_width(width: int) -> None:
+    lines = list(wrapped(CHINESE, width))
+
+    assert "".join(lines) == CHINESE
+    assert all(cell_len(line) <= width for line in lines)
+    assert not any(line[0] in "，。！" for line in lines)  # noqa: RUF001
+
+
+def test_columns_are_padded_to_the_same_cells() -> None:
+    names = ["RMSNorm", "均方根", "SwiGLU 层"]
+
+    padded = [pad(name, widest(names)) for name in names]
+
+    assert {cell_len(one) for one in padded} == {9}
+
+
+def test_a_line_that_is_too_long_is_folded_below_its_own_beginning() -> None:
+    text = "short\n\n    y = first, second, third\nlast one"
+
+    assert fitted(text, 16) == (
+        "short\n\n    y = first,\n    second,\n    third\nlast one"
+    )
+
+
+def test_text_that_goes_to_a_file_is_not_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    assert fitted("word " * 100) == "word " * 100
+
+
+@pytest.mark.parametrize(("terminal", "column_width"), [(120, 44), (80, 44), (60, 18)])
+def test_a_column_makes_room_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, terminal: int, column_width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(terminal))
+
+    assert column(["a" * 44, "b"], beside=42) == column_width
+
+
+def test_text_is_folded_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+
+    assert max(map(len, fitted("word " * 100).splitlines())) <= 40
