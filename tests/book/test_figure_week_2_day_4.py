@@ -10,7 +10,7 @@ from tests.book.conftest import OpenFigure
 from tiny_llm_ref import kernels
 from tiny_llm_ref.quantize import QuantizedWeights
 
-CHAPTER = "week-2-day-4-matvec-kernel"
+CHAPTER = "week-2-day-4-rounding"
 NAME = "rounded-activations"
 
 EXACT = 1e-12

@@ -23,8 +23,7 @@ TEXT_SIZES = """
 """
 """The height of each text in a drawing, in pixels of the screen."""
 
-DAYS = [day.chapter for week in weeks()[:1] for day in week.days]
-"""Those that have this shape so far."""
+DAYS = [day.chapter for week in weeks() for day in week.days]
 
 
 def each(names: Sequence[str]) -> pytest.MarkDecorator:

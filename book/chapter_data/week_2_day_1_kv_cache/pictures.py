@@ -46,7 +46,7 @@ def draw_mask(text: Texts) -> Figure:
             sees = column <= NUM_OLD + row
             fill = (SERIES[0] if column < NUM_OLD else SERIES[1], 0.55)
             cell(axes, (column, -row - 1), fill if sees else (GRID, 0.3), ec=INK)
-            words(axes, (column + 0.5, -row - 0.5), "0" if sees else "-inf", size=7)
+            words(axes, (column + 0.5, -row - 0.5), "0" if sees else "-inf", size=8)
     words(axes, (NUM_OLD / 2, 0.4), text["cached"].format(first=0, last=NUM_OLD - 1))
     words(
         axes,

@@ -25,7 +25,7 @@ def draw_grid(text: Texts) -> Figure:
     for before, after in zip(row["w"], row["restored"], strict=True):
         axes.plot((before, after), (0.62, 0.14), color=SERIES[1], lw=1)
         axes.plot(before, 0.62, "o", color=SERIES[1], ms=4)
-        words(axes, (before, 0.9), f"{before:g}", size=7.5)
+        words(axes, (before, 0.9), f"{before:g}", size=8)
     words(axes, (-0.8, -0.8), text["bias"], color=SERIES[0], size=8, ha="left")
     words(axes, (0, -0.8), text["zero"], color=SERIES[0], size=8)
     look = {"color": MUTED, "size": 8, "ha": "right"}
@@ -43,12 +43,12 @@ def draw_word(text: Texts) -> Figure:
         left = 7 - place
         cell(axes, (left, 0), (SERIES[place % 2], 0.25), ec=INK, lw=0.8)
         words(axes, (left + 0.5, 0.62), str(q), size=10)
-        words(axes, (left + 0.5, 0.25), f"{q:04b}", size=7, color=MUTED)
-        words(axes, (left + 0.5, 1.35), text["weight"].format(number=place), size=7.5)
+        words(axes, (left + 0.5, 0.25), f"{q:04b}", size=8, color=MUTED)
+        words(axes, (left + 0.5, 1.35), text["weight"].format(number=place), size=8)
         words(axes, (left + 0.5, -0.35), row["hex"][left], size=10, color=SERIES[0])
-        words(axes, (left + 1, -0.85), str(4 * place), size=7, color=MUTED, ha="right")
+        words(axes, (left + 1, -0.85), str(4 * place), size=8, color=MUTED, ha="right")
     words(axes, (-0.1, -0.35), "0x", size=10, color=SERIES[0], ha="right")
-    words(axes, (4, -1.3), text["shifted"], size=7.5, color=MUTED)
+    words(axes, (4, -1.3), text["shifted"], size=8, color=MUTED)
     return figure
 
 
@@ -60,7 +60,7 @@ def draw_groups(text: Texts) -> Figure:
     for row in range(2):
         y = 1.3 * (1 - row)
         output = text["output"].format(number=row)
-        words(axes, (-0.3, y + 0.4), output, size=7.5, ha="right")
+        words(axes, (-0.3, y + 0.4), output, size=8, ha="right")
         for group in range(4):
             colour = SERIES[group]
             for place in range(4):

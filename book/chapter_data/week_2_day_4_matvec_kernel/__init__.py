@@ -43,5 +43,8 @@ def tables() -> Mapping[str, Any]:
 
 
 def data() -> Mapping[str, Any]:
-    """Return what the interactive figure starts from."""
-    return {"rounded-activations": figure_data()}
+    """Return what the interactive figures start from."""
+    return {
+        "race-with-memory": neighbour.race(),
+        "rounded-activations": figure_data(),
+    }

@@ -10,6 +10,8 @@ from tiny_llm_course.book.diagrams import blank, cell, words
 from tiny_llm_course.book.drawing import INK, MUTED, SERIES, Texts
 from tiny_llm_lab import measured
 
+from .counting import qwen2_matrix
+
 SMALL_ROWS, LARGE_ROWS, COLUMNS = 256, 74898, 896
 """The matrices of the example: one stays in the second cache, one in memory."""
 
@@ -96,6 +98,18 @@ def _predicted(rung: str) -> float:
     if rung in LATENCIES:
         return LATENCIES[rung] / weights
     return len(measured.instructions_of(function)) / weights / PER_CYCLE
+
+
+def race() -> dict[str, Any]:
+    """Return what the opening figure starts from: loops, and the memory."""
+    rungs = ("plain", "four rows", "lanes", "wide lanes", "VNNI")
+    return {
+        "cycles": {_name(rung): cycles(rung) for rung in rungs},
+        "cycle_ns": _times()["a thousand cycles", ""] / 1000,
+        "bytes_per_ns": measured.machine().read_bytes_per_s / 1e9,
+        "weights": qwen2_matrix()["weights"],
+        "bits": {"floats": 32, "eight": 8 + 32 / 64, "four": 4 + 32 / 64},
+    }
 
 
 def by_hand() -> dict[str, Any]:

@@ -17,9 +17,9 @@ def draw_lanes(text: Texts) -> Figure:
         for row in range(3):
             y = 0.6 - 1.25 * row
             cell(axes, (left, y), (SERIES[row], 0.25), side=0.95, ec=INK, lw=0.7)
-            words(axes, (left + 0.48, y + 0.48), f"q{8 * lane + row}", size=7.5)
-            words(axes, (left + 1.9, y + 0.48), f"x{8 * lane + row}", size=7.5)
-            words(axes, (left + 1.25, y + 0.48), "*", size=7.5, color=MUTED)
+            words(axes, (left + 0.48, y + 0.48), f"q{8 * lane + row}", size=8)
+            words(axes, (left + 1.9, y + 0.48), f"x{8 * lane + row}", size=8)
+            words(axes, (left + 1.25, y + 0.48), "*", size=8, color=MUTED)
     for row, label in enumerate(("& 15", ">> 4, & 15", ">> 8, & 15")):
         words(axes, (-0.4, 1.08 - 1.25 * row), label, size=8, ha="right")
     words(axes, (5.6, -2.55), text["more"], size=8)
@@ -39,7 +39,7 @@ def draw_planes(text: Texts) -> Figure:
             # The lower half of a byte is written on the right.
             left = 2 * byte + (1 - half)
             cell(axes, (left, 1.6), (SERIES[half], 0.3), ec=INK, lw=0.7)
-            words(axes, (left + 0.5, 2.1), str(2 * byte + half), size=7)
+            words(axes, (left + 0.5, 2.1), str(2 * byte + half), size=8)
     words(axes, (-0.3, -0.5), text["weights"], size=8, ha="right")
     words(axes, (-0.3, -2.3), text["activations"], size=8, ha="right")
     for half, taken in enumerate(("& 15", ">> 4 & 15")):
@@ -49,8 +49,8 @@ def draw_planes(text: Texts) -> Figure:
             left = 8 * half + place
             number = 2 * place + half
             cell(axes, (left, -1.0), (SERIES[half], 0.3), ec=INK, lw=0.7)
-            words(axes, (left + 0.5, -0.5), f"q{number}", size=6.5)
+            words(axes, (left + 0.5, -0.5), f"q{number}", size=8)
             cell(axes, (left, -2.8), (SERIES[half], 0.12), ec=INK, lw=0.7)
-            words(axes, (left + 0.5, -2.3), f"x{number}", size=6.5)
+            words(axes, (left + 0.5, -2.3), f"x{number}", size=8)
     words(axes, (8, -3.9), text["dot"], size=8)
     return figure
