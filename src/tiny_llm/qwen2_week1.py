@@ -113,7 +113,7 @@ class Qwen2TransformerBlock:
         y = h + mlp(norm_2(h))
 
     The norms stand before the parts ("pre-norm"), so that the stream from x to y is
-    only ever added to.
+    never replaced, only added to.
 
     Args:
         num_attention_heads: Number of query heads H.

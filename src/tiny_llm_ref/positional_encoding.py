@@ -19,7 +19,7 @@ class RoPE:
     Args:
         dims: Width D of a head.
         seq_len: Number of positions in the table of angles.
-        base: Ratio of the slowest to the fastest rotation, nearly. Qwen2 uses 1000000.
+        base: Ratio of the fastest to the slowest rotation, nearly. Qwen2 uses 1000000.
         traditional: Whether pairs are neighbours.
 
     Raises:
