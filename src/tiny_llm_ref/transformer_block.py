@@ -16,7 +16,8 @@ def pre_norm_block(
         h = x + attention(norm1(x))
         y = h + mlp(norm2(h))
 
-    From x to y, nothing replaces the stream; each part adds to it. The result has the dtype of `x`.
+    From x to y, nothing replaces the stream; each part adds to it. The result has the
+    dtype of `x`.
 
     Args:
         x: Activations.

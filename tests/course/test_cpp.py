@@ -102,7 +102,7 @@ def put(text: str, donor: str, name: str) -> str:
 
 def without_leftovers(text: str, reference: str) -> str:
     parse = CppCode.parse
-    return editing.without_leftovers(parse(text), parse(reference)).text
+    return editing.without_leftovers(parse(text), parse(reference), parse(STUB)).text
 
 
 def test_a_stub_is_the_file_without_answers_and_helpers() -> None:

@@ -79,9 +79,9 @@ def put(text: str, donor: str, name: str, others: frozenset[str]) -> str:
     return editing.put(parse(text), parse(donor), name, others).text
 
 
-def without_leftovers(text: str, reference: str) -> str:
+def without_leftovers(text: str, reference: str, stub: str) -> str:
     parse = PythonCode.parse
-    return editing.without_leftovers(parse(text), parse(reference)).text
+    return editing.without_leftovers(parse(text), parse(reference), parse(stub)).text
 
 
 def definition(text: str, name: str) -> PythonDefinition:
@@ -179,7 +179,7 @@ def test_a_helper_that_got_another_name_goes_with_the_answer() -> None:
     stub = f"import math\n\n\ndef area(): ...\n{theirs}"
     back = put(answered(stub), "def area(): ...\n", "area", frozenset())
 
-    assert without_leftovers(back, COURSE) == stub
+    assert without_leftovers(back, COURSE, stub) == stub
 
 
 def test_given_code_that_the_learner_has_changed_is_kept() -> None:
@@ -228,7 +228,7 @@ def test_putting_the_solution_in_and_the_stub_back_changes_nothing(symbol: str) 
     solved = put(stub, reference, name, others)
 
     assert solved != stub
-    assert without_leftovers(put(solved, stub, name, others), reference) == stub
+    assert without_leftovers(put(solved, stub, name, others), reference, stub) == stub
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)

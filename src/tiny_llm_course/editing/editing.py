@@ -41,13 +41,14 @@ def put(
 
 
 def without_leftovers(
-    code: Code[Definition], reference: Code[Definition]
+    code: Code[Definition], reference: Code[Definition], stub: Code[Definition]
 ) -> Code[Definition]:
-    """Take out the private helpers of the reference that nothing uses any more.
+    """Take out what only came along with the reference, and nothing uses any more.
 
     Args:
         code: A file of the learner.
-        reference: The course's version of that file.
+        reference: The course's version of that file, of which private helpers go.
+        stub: The file that the learner began with, whose imports stay.
     """
     ours = {one.meaning for one in reference.definitions}
     while True:
@@ -57,7 +58,19 @@ def without_leftovers(
                 code = code.without(helper)
                 break
         else:
-            return code
+            return _without_imports(code, reference.names - stub.names)
+
+
+def _without_imports(
+    code: Code[Definition], names: Collection[str]
+) -> Code[Definition]:
+    """Take out what is imported from other files of the solution and not used."""
+    used = {name for one in code.definitions if not one.is_import for name in one.uses}
+    for one in reversed(code.definitions):
+        is_own = one.is_import and one.text.startswith("from .")
+        if is_own and one.names <= set(names) - used:
+            code = code.without(one)
+    return code
 
 
 def _without_clashes(

@@ -79,7 +79,7 @@ def plan(checkout: Checkout, parts: Iterable[str], *, to_stub: bool) -> list[Cha
         for name in names:
             others = graded_names(path) - {name}
             code = put(code, stub if to_stub else reference, name, others)
-        code = without_leftovers(code, reference)
+        code = without_leftovers(code, reference, stub)
         if code.text != old:
             changes.append(Change(path, code.text))
         brought |= {one for one in hidden if f'"{one}"' in code.text}
