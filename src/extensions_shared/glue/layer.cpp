@@ -71,19 +71,19 @@ void run(
   });
 }
 
-/// Carry a token of zeros through the layer, on this thread.
+/// Carry a token of zeros through the layer, on this thread, at position 0.
 ///
 /// A stub throws, which the thread of MLX must not do.
 void expect_written(const LayerArrays& arrays) {
-  const auto numbers = [](int size) {
-    return std::vector<float>(static_cast<std::size_t>(size));
+  const auto all = [](float number, int size) {
+    return std::vector<float>(static_cast<std::size_t>(size), number);
   };
-  const int kv_size = arrays.matrices[1].num_rows();
-  std::vector<float> keys = numbers(kv_size), values = numbers(kv_size);
-  const std::vector<float> x = numbers(arrays.hidden_size());
+  const int half = arrays.head_dim() / 2, kv_size = arrays.matrices[1].num_rows();
+  std::vector<float> keys = all(0, kv_size), values = keys;
+  const std::vector<float> x = all(0, arrays.hidden_size());
   std::vector<float> y = x;
-  const auto table = rotations_for(arrays.head_dim(), arrays.base, 1);
-  run(arrays, *table, {keys.data(), values.data(), 1, 0}, 1, x.data(), y.data());
+  const LayerCache cache{keys.data(), values.data(), 1, 0};
+  run(arrays, {all(1, half), all(0, half)}, cache, 1, x.data(), y.data());
 }
 
 /// Give `output` the memory of `input`, or memory of its own if other arrays look at it.
