@@ -298,14 +298,7 @@ def swiglu(
 
 
 class Layer:
-    """A whole layer of the model as one operation: all kernels, one after the other.
-
-        h = x + attention(rms_norm(x), cache)
-        y = h + mlp(rms_norm(h))
-
-    Keys and values are written into buffers that have room for more than are there, and
-    in place: whoever hands them over gives them away. Slices of them that are in use
-    stay as they are: the new tokens then go into copies.
+    """What a layer of the model consists of, ready for `run_layer`.
 
     Args:
         matrices: The seven weights: queries, keys, values, output, gate, up, down.
@@ -313,6 +306,10 @@ class Layer:
         num_heads: Number of query heads H. Their width D is E / H.
         eps: Of both norms.
         base: Of the rotation of queries and keys.
+
+    Raises:
+        NotImplementedError: `run_layer` is still a stub, or a kernel that it calls is.
+        ValueError: Shapes or dtypes do not fit.
     """
 
     def __init__(
@@ -324,32 +321,46 @@ class Layer:
         eps: float,
         base: float,
     ) -> None:
+        self.matrices = tuple(matrices)
+        self.vectors = tuple(vectors)
+        self.num_heads = num_heads
+        self.eps = eps
+        self.base = base
         weights = [packed(w) for w in matrices]
-        self._layer = built().Layer(weights, list(vectors), num_heads, eps, base)
+        self.compiled = built().Layer(weights, list(vectors), num_heads, eps, base)
 
-    def __call__(
-        self,
-        x: Float[mx.array, "1 L E"],
-        keys: Float[mx.array, "1 H_kv C D"],
-        values: Float[mx.array, "1 H_kv C D"],
-        offset: int,
-    ) -> tuple[
-        Float[mx.array, "1 L E"],
-        Float[mx.array, "1 H_kv C D"],
-        Float[mx.array, "1 H_kv C D"],
-    ]:
-        """Carry the stream of L new tokens through the layer.
 
-        Args:
-            x: In float32.
-            keys: Those of `offset` tokens, and room for L more.
-            values: Those of the same tokens.
-            offset: How many tokens came before.
+def run_layer(
+    layer: Layer,
+    x: Float[mx.array, "1 L E"],
+    keys: Float[mx.array, "1 H_kv C D"],
+    values: Float[mx.array, "1 H_kv C D"],
+    offset: int,
+) -> tuple[
+    Float[mx.array, "1 L E"],
+    Float[mx.array, "1 H_kv C D"],
+    Float[mx.array, "1 H_kv C D"],
+]:
+    """Carry the stream of L new tokens through a layer: all kernels in one operation.
 
-        Returns:
-            The stream, and both buffers with the new tokens in them.
+        h = x + attention(rms_norm(x), cache)
+        y = h + mlp(rms_norm(h))
 
-        Raises:
-            ValueError: Shapes or dtypes do not fit, or there is no room.
-        """
-        return tuple(self._layer(x, keys, values, offset))
+    Keys and values are written into buffers that have room for more than are there, and
+    in place: whoever hands them over gives them away. Slices of them that are in use
+    stay as they are: the new tokens then go into copies.
+
+    Args:
+        layer: Its weights.
+        x: The stream, in float32.
+        keys: Those of `offset` tokens, and room for L more.
+        values: Those of the same tokens.
+        offset: How many tokens came before.
+
+    Returns:
+        The stream, and both buffers with the new tokens in them.
+
+    Raises:
+        ValueError: Shapes or dtypes do not fit, or there is no room.
+    """
+    return tuple(layer.compiled(x, keys, values, offset))

@@ -1,5 +1,6 @@
 """A layer of the model as a single operation on the CPU, and when it is one."""
 
+import contextlib
 from collections.abc import Sequence
 
 import mlx.core as mx
@@ -15,7 +16,8 @@ class WholeLayer:
     """Run all kernels of a layer in one operation, which writes into the cache.
 
     Dispatching some thirty operations takes longer on a CPU than many of them. Where
-    the kernels are off, or a matrix is dense, there is no such operation.
+    the kernels are off, a matrix is dense, or `run_layer` is not written, there is no
+    such operation.
 
     Args:
         matrices: The seven weights, in the order of `kernels.Layer`.
@@ -42,9 +44,10 @@ class WholeLayer:
         packed = [one for one in matrices if isinstance(one, QuantizedWeights)]
         self._layer = None
         if kernels.are_on() and len(packed) == len(matrices):
-            self._layer = kernels.Layer(
-                packed, vectors, num_heads=num_heads, eps=eps, base=theta
-            )
+            with contextlib.suppress(NotImplementedError):
+                self._layer = kernels.Layer(
+                    packed, vectors, num_heads=num_heads, eps=eps, base=theta
+                )
         self._max_seq_len = max_seq_len
         self._head_dim = vectors[0].size // num_heads
         self._num_kv_heads = vectors[1].size // self._head_dim
@@ -81,7 +84,8 @@ class WholeLayer:
         new = mx.zeros((1, self._num_kv_heads, L, self._head_dim), x.dtype)
         last = cache.offset + L
         keys, values = cache.buffers.lend(new, new, last)
-        y, keys, values = self._layer(x, keys, values, cache.offset)
+        offset = cache.offset
+        y, keys, values = kernels.run_layer(self._layer, x, keys, values, offset)
         cache.buffers.take_back(keys, values)
         cache.offset = last
         return y

@@ -206,8 +206,8 @@ def test_two_solutions_with_kernels_can_be_loaded_at_once(
             assert Path(str(module.__file__)).parent == folder
 
 
-def weights() -> Any:  # noqa: ANN401 - what has the fields of quantised weights
-    weight, scales, biases = mx.quantize(mx.ones((8, 64)))
+def weights(num_rows: int = 8) -> Any:  # noqa: ANN401 - the fields of QuantizedWeights
+    weight, scales, biases = mx.quantize(mx.ones((num_rows, 64)))
     return SimpleNamespace(
         weight=weight, scales=scales, biases=biases, group_size=64, bits=4
     )
@@ -234,6 +234,19 @@ def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
     results = graded(f'todo("{task.address}");', 0)
 
     assert outcomes(results, task=3) == [(NOT_STARTED, task.not_started())]
+
+
+def test_a_layer_that_is_a_stub_says_so_when_it_is_made(
+    graded: Callable[..., Results], learner: Checkout
+) -> None:
+    """Later it would end the process: it runs on a thread of MLX."""
+    graded(WRONG_IN_MANY_WAYS, 0)
+    layer = Solution(learner.starter, "loaded_with_a_stub").get("kernels.Layer")
+
+    with pytest.raises(NotImplementedError) as raised:
+        layer([weights(64)] * 7, [mx.ones(64)] * 5, num_heads=2, eps=1e-6, base=10000.0)
+
+    assert str(raised.value) == task_at("week 2, day 7, task 5").not_started()
 
 
 def test_without_a_compiler_kernels_count_as_not_started(

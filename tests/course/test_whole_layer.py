@@ -1,6 +1,6 @@
 """A layer of the reference as one operation equals its kernels in sequence."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import mlx.core as mx
 import pytest
@@ -39,6 +39,14 @@ def layer_of(
     matrices: list[QuantizedWeights], vectors: list[mx.array]
 ) -> kernels.Layer:
     return kernels.Layer(matrices, vectors, num_heads=HEADS, eps=EPS, base=BASE)
+
+
+def stubbed(*_: object, **__: object) -> NoReturn:
+    raise NotImplementedError
+
+
+def unused(*_: object) -> NoReturn:
+    raise AssertionError
 
 
 def block_of(
@@ -101,7 +109,7 @@ def test_a_layer_is_its_kernels_in_a_row(num_tokens: int, offset: int) -> None:
     values = mx.random.normal((1, KV_HEADS, 40, D))
 
     right = by_kernels(matrices, vectors, x, (keys, values), offset)
-    found = layer_of(matrices, vectors)(x, keys, values, offset)
+    found = kernels.run_layer(layer_of(matrices, vectors), x, keys, values, offset)
 
     for one, other in zip(found, right, strict=True):
         assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -116,7 +124,7 @@ def test_matrices_of_a_layer_may_have_different_bits(num_tokens: int) -> None:
     buffers = tuple(mx.random.normal((1, KV_HEADS, 40, D)) for _ in range(2))
 
     right = by_kernels(matrices, vectors, x, buffers, 5)
-    found = layer_of(matrices, vectors)(x, *buffers, 5)
+    found = kernels.run_layer(layer_of(matrices, vectors), x, *buffers, 5)
 
     for one, other in zip(found, right, strict=True):
         assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -129,7 +137,8 @@ def test_a_stream_may_be_a_slice_of_another_array(num_tokens: int) -> None:
     buffers = tuple(mx.random.normal((1, KV_HEADS, 40, D)) for _ in range(2))
 
     right = by_kernels(matrices, vectors, wide[..., ::2] + 0, buffers, 5)
-    found = layer_of(matrices, vectors)(wide[..., ::2], *buffers, 5)
+    layer = layer_of(matrices, vectors)
+    found = kernels.run_layer(layer, wide[..., ::2], *buffers, 5)
 
     for one, other in zip(found, right, strict=True):
         assert mx.allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -178,17 +187,24 @@ def test_a_layer_in_one_operation_agrees_with_one_in_many(
     assert mx.max(mx.abs(found - right)) < 0.05 * mx.max(mx.abs(right))
 
 
-class Watched(kernels.Layer):
-    """An object that fails when it is used."""
+def test_a_layer_that_is_not_written_is_left_to_the_operations_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its task is optional, and the model of the day needs none."""
+    monkeypatch.setattr(kernels, "Layer", stubbed)
+    block, cache = block_of(), TinyKvFullCache()
+    assert block.whole_layer is not None
 
-    def __call__(self, *_: object) -> tuple[mx.array, mx.array, mx.array]:
-        raise AssertionError
+    y = block(mx.ones((1, 2, E)), 0, cache, "causal")
+
+    assert not block.whole_layer.suits(mx.ones((1, 2, E)), 2, cache, "causal")
+    assert (y.shape, cache.offset) == ((1, 2, E), 2)
 
 
 def test_without_flash_attention_a_layer_is_many_operations(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kernels, "Layer", Watched)
+    monkeypatch.setattr(kernels, "run_layer", unused)
     block = block_of(use_flash_attention=False)
 
     y = block(mx.ones((1, 2, E)), 0, TinyKvFullCache(), "causal")
@@ -205,13 +221,13 @@ def test_a_layer_stays_with_what_it_was_made_for(
     block, cache = block_of(), TinyKvFullCache()
     monkeypatch.setenv("TINY_LLM_KERNELS", then)
     calls: list[int] = []
-    whole = kernels.Layer.__call__
+    whole = kernels.run_layer
 
-    def counted(self: kernels.Layer, *inputs: Any) -> Any:  # noqa: ANN401
+    def counted(*inputs: Any) -> Any:  # noqa: ANN401
         calls.append(1)
-        return whole(self, *inputs)
+        return whole(*inputs)
 
-    monkeypatch.setattr(kernels.Layer, "__call__", counted)
+    monkeypatch.setattr(kernels, "run_layer", counted)
 
     mx.eval(block(mx.ones((1, 2, E)), 0, cache, "causal"))
 
@@ -222,7 +238,7 @@ def test_a_cache_without_buffers_is_left_to_the_operations_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A learner may have written it, while the layer is ours."""
-    monkeypatch.setattr(kernels, "Layer", Watched)
+    monkeypatch.setattr(kernels, "run_layer", unused)
     block, cache = block_of(), TinyKvFullCache()
     assert block.whole_layer is not None
 
@@ -254,7 +270,7 @@ def test_what_the_operation_does_not_compute_is_left_to_others(
     cache: TinyKvFullCache,
     mask: str | None,
 ) -> None:
-    monkeypatch.setattr(kernels, "Layer", Watched)
+    monkeypatch.setattr(kernels, "run_layer", unused)
 
     y = block_of()(x, offset, cache, mask)
 
@@ -285,7 +301,7 @@ def test_what_does_not_fit_is_named(
     layer = layer_of(*weights())
 
     with pytest.raises(ValueError, match="Layer: ") as caught:
-        layer(mx.ones(x), mx.ones(keys), mx.ones(keys), offset)
+        kernels.run_layer(layer, mx.ones(x), mx.ones(keys), mx.ones(keys), offset)
 
     assert said in str(caught.value)
 

@@ -27,7 +27,8 @@ struct LayerArrays {
 /// A layer: see `Layer` in kernels.py.
 class Layer {
  public:
-  /// Throws std::invalid_argument where the arrays do not fit together.
+  /// Throws std::invalid_argument where the arrays do not fit together, and Unsolved if
+  /// `run_layer` or something that it calls is a stub.
   explicit Layer(LayerArrays arrays);
 
   /// Return the stream behind the layer, and both buffers with the new tokens in them.

@@ -35,13 +35,14 @@ PROGRAMS = {
     "matmul": ("matmul.h", "matmul_int8.h"),
     "attention": ("attention.h",),
     "fused": ("fused.h",),
+    "layer": ("layer.h",),
 }
 """The headers whose kernels a program calls."""
 
 WRITTEN = {header for headers in PROGRAMS.values() for header in headers}
 """The files that a learner writes. For errors in others, the caller is shown."""
 
-WITHOUT_THREADS = {"fused"}
+WITHOUT_THREADS = {"fused", "layer"}
 LIMIT_S = 60
 SETTINGS = {"UBSAN_OPTIONS": "print_stacktrace=1", "TINY_LLM_WATCH": "1"}
 """Show stacks, and let threads interfere with each other."""

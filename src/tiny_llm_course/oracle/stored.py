@@ -1,4 +1,4 @@
-"""Quantised matrices, in the packed format of MLX."""
+"""Quantised matrices, in the packed format of MLX, and layers of them."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,12 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.grading.scenarios.architecture import (
+    OF_BLOCK,
+    Architecture,
+    Weights,
+    block_weights,
+)
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,40 @@ def dequantised(stored: Stored) -> mx.array:
         bits=stored.bits,
         stream=mx.cpu,
     )
+
+
+@dataclass(frozen=True)
+class PackedLayer:
+    """The weights of a layer, with their matrices quantised.
+
+    Attributes:
+        matrices: Seven, in the order of `kernels.Layer`.
+        vectors: Five, likewise.
+        dense: All of them, unpacked, by their names in a checkpoint.
+    """
+
+    matrices: tuple[Stored, ...]
+    vectors: tuple[mx.array, ...]
+    dense: Weights
+
+
+def packed_layer(
+    sizes: Architecture, group_size: int, bits: int, dtype: mx.Dtype = mx.float32
+) -> PackedLayer:
+    """Draw the weights of a layer.
+
+    Args:
+        sizes: Of the model.
+        group_size: The number of integers that share a scale and a bias.
+        bits: The width of an integer.
+        dtype: Of all else that is stored.
+    """
+    arrays = block_weights(sizes, dtype)
+    matrices, vectors, dense = list[Stored](), list[mx.array](), dict(arrays)
+    for name in OF_BLOCK.values():
+        if arrays[name].ndim == 2:
+            matrices.append(quantised(arrays[name], group_size, bits))
+            dense[name] = dequantised(matrices[-1])
+        else:
+            vectors.append(arrays[name])
+    return PackedLayer(tuple(matrices), tuple(vectors), dense)

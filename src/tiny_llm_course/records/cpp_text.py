@@ -102,6 +102,7 @@ KERNELS = {
     "add_rms_norm": Kernel("add_rms_norm.h", ("fused.h",)),
     "rope": Kernel("rope.h", ("fused.h",)),
     "swiglu": Kernel("swiglu.h", ("fused.h",)),
+    "run_layer": Kernel("run_layer.h", ("layer.h",)),
 }
 SYMBOLS = frozenset(f"kernels.{name}" for name in KERNELS)
 """What a record may be about, and is changed in C++."""

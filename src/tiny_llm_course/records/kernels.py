@@ -2,7 +2,7 @@
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -162,6 +162,31 @@ def _swiglu(run: Run, gate: mx.array, up: mx.array) -> mx.array:
     return _result(y, gate)
 
 
+def _run_layer(
+    run: Run,
+    layer: Any,  # noqa: ANN401 - of a solution
+    x: mx.array,
+    keys: mx.array,
+    values: mx.array,
+    offset: int,
+) -> tuple[mx.array, ...]:
+    y, buffers = _zeros(*x.shape), (_floats(keys), _floats(values))
+    matrices = [_matrix(w) for w in layer.matrices]
+    stored = (_joined(parts) for parts in zip(*matrices, strict=True))
+    vectors = _joined([np.array(one.astype(mx.float32)) for one in layer.vectors])
+    sizes = [x.shape[1], keys.shape[2], offset, layer.num_heads]
+    for w in layer.matrices:
+        sizes += [len(w.scales), _num_columns(w), w.group_size, w.bits]
+    constants = np.array([layer.eps, layer.base], np.float64)
+    run(_floats(x), *buffers, *stored, vectors, constants, y, _sizes(*sizes))
+    return tuple(_result(one, x) for one in (y, *buffers))
+
+
+def _joined(parts: Iterable[Numbers]) -> Numbers:
+    """Put arrays one after the other, with room around all of them."""
+    return _spacious(np.concatenate([one.ravel() for one in parts]))
+
+
 CALLS: dict[str, Callable[..., Any]] = {
     "matvec_typed.h": _matvec_typed,
     "matvec.h": _matvec,
@@ -174,5 +199,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     "add_rms_norm.h": _add_rms_norm,
     "rope.h": _rope,
     "swiglu.h": _swiglu,
+    "run_layer.h": _run_layer,
 }
 """How each entry is called."""

@@ -40,7 +40,7 @@ HEADERS = {
     4: ("matvec.h", "int8.h", "matvec_int8.h", "matvec_avx512.h"),
     5: ("matmul.h", "matmul_int8.h", "matmul_packing.h", "matmul_tiles.h"),
     6: ("attention.h",),
-    7: ("fused.h",),
+    7: ("fused.h", "layer.h"),
 }
 """What is written on which day of Week 2, with the files that are all answer.
 
@@ -183,7 +183,7 @@ def _write(headers: dict[str, Header]) -> None:
     own |= {f"kernels/{name}": one.text() for name, one in headers.items()}
     own["kernels/mutants.h"] = SUPPORT.read_text(encoding="utf-8")
     numbers = (each.number for one in headers.values() for each in one.mutants)
-    shared = _without_layer(_texts(SHARED_KERNELS))
+    shared = _compiled_quickly(_texts(SHARED_KERNELS))
     shared["glue/mutants.cpp"] = STORE.format(size=max(numbers) + 1)
     _write_where_it_differs(SCRATCH.kernels, own)
     _write_where_it_differs(SCRATCH.shared_kernels, shared)
@@ -197,20 +197,11 @@ def _texts(folder: Path) -> dict[str, str]:
     }
 
 
-def _without_layer(texts: dict[str, str]) -> dict[str, str]:
-    """Leave out the kernels of a whole layer, which are not written by learners.
-
-    The others are compiled with less optimisation, as most of the time goes into that.
-    """
-    for name in ("glue/layer.cpp", "glue/layer.h", "kernels/layer.h"):
-        del texts[name]
-    of_layer = r"^.*(layer\.h|bind_layer|glue/layer\.cpp).*\n"
-    bindings, lists = texts["bindings.cpp"], texts["CMakeLists.txt"]
-    texts["bindings.cpp"] = re.sub(of_layer, "", bindings, flags=re.MULTILINE)
-    lists = lists.replace("glue/layer.cpp glue/matmul.cpp", "glue/matmul.cpp")
+def _compiled_quickly(texts: dict[str, str]) -> dict[str, str]:
+    """Compile with less optimisation, as most of the time goes into that."""
     options = "-O1 -w -ffp-contract=fast"
-    texts["CMakeLists.txt"] = re.sub(r"-O3(.|\n)*?-Wshadow", options, lists)
-    return texts
+    lists = re.sub(r"-O3(.|\n)*?-Wshadow", options, texts["CMakeLists.txt"])
+    return texts | {"CMakeLists.txt": lists}
 
 
 def _write_where_it_differs(folder: Path, texts: dict[str, str]) -> None:
@@ -225,7 +216,7 @@ def _write_where_it_differs(folder: Path, texts: dict[str, str]) -> None:
 def _complaints(headers: dict[str, Header]) -> dict[str, list[int]]:
     """Return where in which header the compiler finds what makes no program."""
     found: dict[str, list[int]] = {}
-    for program in ("matvec", "matmul", "attention", "fused"):
+    for program in ("matvec", "matmul", "attention", "fused", "layer"):
         folders = (SCRATCH.shared_kernels, SCRATCH.kernels, PROGRAMS)
         includes = [f"-I{folder}" for folder in folders]
         options = ["-std=c++20", "-fsyntax-only", "-w", *includes]
