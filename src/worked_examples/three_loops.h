@@ -30,8 +30,8 @@ inline float sums_in_lanes(const float* x, std::ptrdiff_t n) {
   return sums[0];
 }
 
-/// Loop 3: one number of each cache line, a sixteenth of all. Four sums, so that it is
-/// not the additions that it waits for.
+/// Loop 3: one number of each cache line, a sixteenth of all, in four sums, so that the
+/// additions of one do not wait for those of another.
 inline float one_of_each_line(const float* x, std::ptrdiff_t n) {
   float sums[4] = {};
   for (std::ptrdiff_t i = 0; i < n; i += 4 * numbers_in_a_line) {

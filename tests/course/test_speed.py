@@ -128,7 +128,7 @@ def test_threads_that_a_busy_machine_holds_back_count_as_threads(
 def test_next_level_is_in_the_section_of_the_task_that_asks_for_it() -> None:
     lines = short(verdict("task 4", 4886))
 
-    assert "Next level, blocked:" in lines[-1]
+    assert "the next level, blocked," in lines[-1]
     assert lines[-1].endswith("pdm run book week-2-day-4-matvec-kernel#task-1")
 
 
@@ -140,9 +140,15 @@ def test_a_plain_loop_is_told_in_three_lines_with_what_is_possible() -> None:
     assert lines == [
         "  task 2  plain loop: 0.56 GB/s. Ours 4.5, memory gives one core 18.",
         f"          {cause}",
-        "          Next level, blocked: read each word once, and four rows together. "
-        "pdm run book week-2-day-4-matvec-kernel#task-1",
+        "          What sets the next level, blocked, apart: read each word once, and "
+        "four rows together. pdm run book week-2-day-4-matvec-kernel#task-1",
     ]
+
+
+def test_the_last_level_does_not_mean_as_fast_as_ours() -> None:
+    [line] = short(verdict("task 2", 730))
+
+    assert line.startswith("  task 2  in lanes, at 84% of ours: ")
 
 
 def test_a_kernel_like_ours_is_told_in_one_line() -> None:

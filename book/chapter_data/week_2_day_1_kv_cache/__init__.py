@@ -15,11 +15,18 @@ def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
     return {
         "answer": steps(PROMPT, ANSWER),
+        "longer": longer(),
         "answers": [steps(PROMPT, one) for one in (10, 100, 1_000, 10_000)],
         "size": {name: sizes_of(shape) for name, shape in SHAPES.items()},
         "growth": [growth(one) for one in (100, 1_000, 32_768)],
         "speed": speeds(),
     }
+
+
+def longer() -> dict[str, float]:
+    """Return by which factors the tokens grow with an answer ten times as long."""
+    short, long = steps(PROMPT, ANSWER), steps(PROMPT, 10 * ANSWER)
+    return {f"{name}_times": long[name] / short[name] for name in ("again", "once")}
 
 
 def drawings() -> dict[str, Drawing]:

@@ -7,10 +7,10 @@ from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.grading.report.standing import DONE
 from tiny_llm_course.inference.blame import blame
 from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.places import REFERENCE, Checkout, here
+from tiny_llm_course.progress import CLOSED
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.syllabus import Task, symbols, tasks_of
 
@@ -55,7 +55,7 @@ def _show_where_it_ends() -> None:
 
 
 def finished(checkout: Checkout) -> list[str]:
-    """Return the symbols whose tasks are done.
+    """Return the symbols whose tasks are done, or skipped: they are in the files.
 
     A symbol of several tasks of a day, such as a sampler, counts when all are done.
 
@@ -69,7 +69,7 @@ def finished(checkout: Checkout) -> list[str]:
     return [
         symbol
         for symbol in symbols()
-        if all(standing[task] == DONE for task in _first_tasks(symbol))
+        if all(standing[task] in CLOSED for task in _first_tasks(symbol))
     ]
 
 

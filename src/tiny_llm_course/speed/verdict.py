@@ -11,6 +11,9 @@ from tiny_llm_course.syllabus import Task
 AT_THE_LIMIT = 0.8
 """The share of what memory or arithmetic gives that counts as all of it."""
 
+AS_FAST = 0.85
+"""The share of our speed that counts as being as fast as ours."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -55,6 +58,11 @@ class Verdict:
     def is_at_the_limit(self) -> bool:
         """Whether it is as fast as the machine."""
         return self.yours.speed >= AT_THE_LIMIT * self.limit_speed
+
+    @property
+    def share_of_ours(self) -> float:
+        """How fast it is, in parts of our solution of the task."""
+        return self.yours.speed / self.ours[self.race.kernel].speed
 
     @property
     def is_disturbed(self) -> bool:

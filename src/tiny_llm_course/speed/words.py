@@ -6,7 +6,7 @@ from operator import itemgetter
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.layout import pad, widest
 from tiny_llm_course.speed.races import name_of_rung, section_of
-from tiny_llm_course.speed.verdict import Verdict
+from tiny_llm_course.speed.verdict import AS_FAST, Verdict
 
 MARGIN = " " * 10
 
@@ -65,7 +65,12 @@ def _level(verdict: Verdict) -> str:
     name = name_of_rung(verdict.race.rungs[verdict.level])
     if verdict.is_at_the_limit:
         return say("speed.at_the_limit", level=name)
-    return name if verdict.next_rung else say("speed.as_ours", level=name)
+    if verdict.next_rung:
+        return name
+    share = verdict.share_of_ours
+    if share >= AS_FAST:
+        return say("speed.as_ours", level=name)
+    return say("speed.slower_than_ours", level=name, share=share)
 
 
 def _unit(verdict: Verdict) -> str:
