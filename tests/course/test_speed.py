@@ -56,7 +56,9 @@ def verdict(address: str, time_us: float, **more: object) -> Verdict:
 
 
 def test_each_task_with_kernels_is_timed_by_its_last_or_its_first() -> None:
-    with_kernels = {str(one.address): one for one in tasks() if one.kernels}
+    """The optional one, a layer of these kernels, is timed in the model."""
+    required = (one for one in tasks() if not one.optional)
+    with_kernels = {str(one.address): one for one in required if one.kernels}
 
     assert RACES.keys() == with_kernels.keys()
     for address, race in RACES.items():
@@ -146,9 +148,9 @@ def test_a_plain_loop_is_told_in_three_lines_with_what_is_possible() -> None:
 
 
 def test_the_last_level_does_not_mean_as_fast_as_ours() -> None:
-    [line] = short(verdict("task 2", 730))
+    [line] = short(verdict("task 2", 720))
 
-    assert line.startswith("  task 2  in lanes, at 84% of ours: ")
+    assert line.startswith("  task 2  in lanes, at 85% of ours: ")
 
 
 def test_a_kernel_like_ours_is_told_in_one_line() -> None:
