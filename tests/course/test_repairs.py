@@ -92,6 +92,33 @@ def _repaired(folder: Path, task: Address, text: str) -> Repaired | None:
         pytest.param(
             SILU,
             "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    y = mx.where(y < 0.1, 0.0, y)\n"
+            "    return y\n",
+            "Line 5 of `basics.py` is all that is wrong: "
+            "`y = mx.where(y < 0.1, 0.0, y)` does not belong there.",
+            id="a line too many",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    y[y < 0.1] = 0\n"
+            "    return y\n",
+            "`y[y < 0.1] = 0` does not belong there.",
+            id="a line too many that changes a part",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    return mx.where(y < 0.1, 0.0, y)\n",
+            "`mx.where(y < 0.1, 0.0, y)` stands where `y` is enough.",
+            id="a call too many",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
             "    wide = x.astype(mx.float32)\n"
             "    return wide * mx.sigmoid(wide)\n",
             "`wide * mx.sigmoid(wide)` is not cast to `x.dtype`.",
