@@ -157,6 +157,22 @@ def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> N
     assert results.tests[explained.test].status == WRONG
 
 
+def test_a_repair_is_told_where_a_known_mistake_explains_some_failures_only(
+    tmp_path: Path,
+) -> None:
+    """Axis 1 fails one vector in the same way, and not what is two-dimensional."""
+    folder = shutil.copytree(REFERENCE, tmp_path / "theirs")
+    path = folder / "layer_norm.py"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("wide * wide, axis=-1", "wide * wide, axis=(-2, -1)")
+    path.write_text(text, encoding="utf-8")
+
+    results = session.grade(DAY_4, str(folder), ["-k", "task_1_agrees"])
+
+    explained = results.explanations[str(Address(1, 4, 1))]
+    assert "`axis=(-2, -1)` stands where `axis=-1` belongs." in explained.sentences[0]
+
+
 @pytest.mark.parametrize(("body", "printed"), [("print(1)", True), ("pass", False)])
 def test_what_was_printed_and_not_seen_is_known(
     with_norm: Callable[[str], str], body: str, *, printed: bool
