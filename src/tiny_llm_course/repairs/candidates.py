@@ -169,7 +169,8 @@ def _mistakes_undone(text: Text) -> Iterator[tuple[str, Repair]]:
 def _left_out(text: Text) -> Iterator[Repair]:
     """Yield a text without one of the lines that change a value it has already.
 
-    And without a call, for one of its arguments but the first, which mistakes leave.
+    And without a choice, or a call, for one of its arguments but the first, which
+    mistakes leave.
     """
     loops = [one for one in ast.walk(text.tree) if isinstance(one, ast.While)]
     looped = {id(node) for one in loops for node in ast.walk(one)}
@@ -182,6 +183,8 @@ def _left_out(text: Text) -> Iterator[Repair]:
                     yield Repair(slot, ast.Pass())
             case ast.Call(_, [_, *others]):
                 yield from (Repair(slot, one) for one in others)
+            case ast.IfExp(_, first, second):
+                yield from (Repair(slot, one) for one in (second, first))
             case _:
                 pass
 

@@ -25,7 +25,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis.causes import cause_of
-from tiny_llm_course.grading.diagnosis.composing import compose
+from tiny_llm_course.grading.diagnosis.composing import compose, first_wrong
 from tiny_llm_course.grading.diagnosis.interface import difference
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
@@ -324,7 +324,7 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     for task, outcomes in config.stash[OUTCOMES].items():
         names = [name for one in _explained(config, task) for name in one.names]
         named = [one for one in misconceptions(task) if one.name in names]
-        if names and not any(leaves_some(one, outcomes) for one in named):
+        if names and not any(_is_part(one, outcomes, task) for one in named):
             continue
         repair = repaired(outcomes, task, config.stash[SOLUTION])
         if repair and not (names and repair.left):
@@ -333,6 +333,12 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
         elif not names and (one := compose(outcomes, task)):
             test = _first_explained(outcomes, [one])
             yield results.Explanation(str(task), [one.name], [one.says], test)
+
+
+def _is_part(one: Specimen, outcomes: Sequence[Outcome], task: Address) -> bool:
+    """Tell whether a known mistake leaves failures, or another name is wrong first."""
+    symbol, _ = first_wrong(outcomes, task)
+    return one.symbol != symbol or leaves_some(one, outcomes)
 
 
 def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
