@@ -108,6 +108,20 @@ def test_task_1_adds_the_mask_of_each_query_head(
     grade.assert_close(call, expected, dtype)
 
 
+@pytest.mark.parametrize(("num_heads", "num_kv_heads"), [(6, 2), (8, 1), (4, 4)])
+def test_task_1_adds_the_mask_of_each_head_of_a_group(
+    grade: Grader, num_heads: int, num_kv_heads: int
+) -> None:
+    """There are not as many groups as heads in one, as with 4 heads on 2."""
+    query, key, value = _heads((), num_heads, num_kv_heads)
+    mask = normal(num_heads, 3, 5, scale=2, name="mask")
+
+    call = Call(GROUPED, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float32)
+
+
 @each_dtype
 @pytest.mark.parametrize(("num_queries", "num_keys"), [(1, 1), (4, 4), (1, 6), (3, 7)])
 def test_task_2_mask_lets_the_last_query_see_all_keys(

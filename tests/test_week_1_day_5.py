@@ -107,6 +107,14 @@ def test_task_1_block_needs_neither_mask_nor_number_of_positions(
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
 
 
+def test_task_1_block_hands_on_the_number_of_positions(grade: Grader) -> None:
+    """The text has 80 tokens: more than there are channels, or rows in the MLP."""
+    sizes = Architecture(hidden_size=16, max_position_embeddings=80)
+    x, weights = normal(1, 80, 16), block_weights(sizes, mx.float32)
+
+    _assert_block(grade, x, weights, sizes, "causal")
+
+
 def test_task_1_block_agrees_with_the_weights_of_a_trained_model(
     grade: Grader,
 ) -> None:
@@ -167,6 +175,17 @@ def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None
     weights = model_weights(UNUSUAL, mx.float32)
 
     _assert_model(grade, mlx_model(UNUSUAL, weights), weights, UNUSUAL, mx.float32)
+
+
+def test_task_3_model_takes_as_many_tokens_as_it_has_positions(grade: Grader) -> None:
+    """The text has 80 tokens: more than channels, or than different tokens."""
+    sizes = Architecture(hidden_size=16, max_position_embeddings=80)
+    weights = model_weights(sizes, mx.float32)
+    ids = mx.arange(80)[None] * 7 % sizes.vocab_size
+
+    call = Call(MODEL, (ids,), build=(mlx_model(sizes, weights),))
+
+    grade.assert_close(call, qwen2.model(ids, weights, sizes), mx.float32)
 
 
 @pytest.mark.parametrize("bits", [4, 8])

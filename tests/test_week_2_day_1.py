@@ -367,6 +367,18 @@ def test_task_2_block_knows_what_it_is_not_told(grade: Grader) -> None:
     grade.assert_close(call, qwen2.block(x, weights, sizes, None), mx.float32)
 
 
+def test_task_2_block_hands_on_the_number_of_positions(grade: Grader) -> None:
+    """The text has 80 tokens: more than there are channels, or rows in the MLP."""
+    sizes = Architecture(hidden_size=16, max_position_embeddings=80)
+    x, weights = normal(1, 80, 16), block_weights(sizes, mx.float32)
+
+    build = tuple(block_arguments(sizes, weights).values())
+    call = InPieces(BLOCK, (x, "causal"), build=build, pieces=(79, 1))
+
+    truth = qwen2.block_in_pieces(x, weights, sizes, (79, 1))
+    grade.assert_close(call, truth, mx.float32)
+
+
 def test_task_2_block_knows_its_arguments_by_name(grade: Grader) -> None:
     """The default base is a million."""
     sizes = Architecture(rms_norm_eps=0.5, rope_theta=1000000.0)
@@ -407,6 +419,17 @@ def test_task_3_model_agrees_with_transformers(
 def test_task_3_model_reads_its_sizes_from_the_checkpoint(grade: Grader) -> None:
     """Layers, heads, eps and base differ from any constants in the code."""
     _assert_model(grade, UNUSUAL, mx.float32, MIXED)
+
+
+def test_task_3_model_takes_as_many_tokens_as_it_has_positions(grade: Grader) -> None:
+    """The text has 80 tokens: more than channels, or than different tokens."""
+    sizes = Architecture(hidden_size=16, max_position_embeddings=80)
+    weights = model_weights(sizes, mx.float32)
+    ids = mx.arange(80)[None] * 7 % sizes.vocab_size
+
+    call = _model_call(mlx_model(sizes, weights), sizes, (79, 1))
+
+    _assert_logits(grade, replace(call, args=(ids,)), weights, sizes)
 
 
 @pytest.mark.parametrize("tie_word_embeddings", [True, False], ids=["tied", "untied"])

@@ -22,6 +22,7 @@ from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.repairs.candidates import pieces_of, repairs_of
 from tiny_llm_course.repairs.difference import told
+from tiny_llm_course.repairs.quoting import MOST, two_codes
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.syllabus import Address
 
@@ -87,6 +88,33 @@ def _repaired(folder: Path, task: Address, text: str) -> Repaired | None:
             "def linear(x, w, bias=None):\n    return mx.inner(x, 2 * w) * 3\n",
             None,
             id="two steps are missing",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    y = mx.where(y < 0.1, 0.0, y)\n"
+            "    return y\n",
+            "Line 5 of `basics.py` is all that is wrong: "
+            "`y = mx.where(y < 0.1, 0.0, y)` does not belong there.",
+            id="a line too many",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    y[y < 0.1] = 0\n"
+            "    return y\n",
+            "`y[y < 0.1] = 0` does not belong there.",
+            id="a line too many that changes a part",
+        ),
+        pytest.param(
+            SILU,
+            "def silu(x):\n"
+            "    y = x * mx.sigmoid(x)\n"
+            "    return mx.where(y < 0.1, 0.0, y)\n",
+            "`mx.where(y < 0.1, 0.0, y)` stands where `y` is enough.",
+            id="a call too many",
         ),
         pytest.param(
             SILU,
@@ -207,6 +235,17 @@ def test_what_would_end_the_process_raises() -> None:
         ("f(a, b, c)", "f(b, a, c)", "`a` and `b` have changed places."),
         ("a - b", "b - a", "`a` and `b` have changed places."),
         ("f(x)[1:]", "f(x)[2:]", "`1` stands where `2` belongs."),
+        (
+            "f(x, w_gate=g(up), w_up=g(gate), eps=1)",
+            "f(x, eps=1, w_gate=g(gate), w_up=g(up))",
+            "the values of `w_gate` and `w_up` have changed places.",
+        ),
+        (
+            "mx.broadcast_to(mask, (*front, H, L, S)).reshape(*front, G, H_kv).T",
+            "mx.broadcast_to(mask, (*front, H, L, S)).reshape(*front, G, H_kv)",
+            "`...S)).reshape(*front, G, H_kv).T` stands where "
+            "`...S)).reshape(*front, G, H_kv)` is enough.",
+        ),
     ],
 )
 def test_the_smallest_part_that_differs_is_named(
@@ -231,3 +270,42 @@ def test_a_statement_is_misplaced_or_too_many(
     trees = (ast.parse(one).body[0] for one in (got, expected))
 
     assert told(*trees) == found
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "line"),
+    [
+        ("f(\n  a=1,\n  b=g(u),\n  c=g(v),\n)", "f(a=1, b=g(v), c=g(u))", 3),
+        ("f(\n  a,\n  b,\n)", "f(a)", 3),
+        ("(\n  f(a)\n  .min(0)\n)", "f(a).max(0)", 3),
+        ("(\n  f(a)\n  .reshape(1)\n  .T\n)", "f(a).reshape(1)", 4),
+    ],
+)
+def test_the_line_is_the_one_where_the_difference_begins(
+    got: str, expected: str, line: int
+) -> None:
+    trees = (ast.parse(one, mode="eval").body for one in (got, expected))
+
+    assert told(*trees)[0] == line
+
+
+ARGUMENTS = [f"argument_{i}=value_{i}" for i in range(8)]
+CALL = f"function({', '.join(ARGUMENTS)})"
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        pytest.param(CALL, f"{CALL}.T", id="a step more"),
+        pytest.param(CALL, CALL.replace("value_7", "value"), id="late"),
+        pytest.param(CALL, CALL.replace("value", "other"), id="from the beginning"),
+        pytest.param(CALL, CALL.replace("_6", "_n"), id="twice"),
+        pytest.param(f"{'a' * 90}.b.c", f"{'a' * 90}.c.b", id="no space"),
+        pytest.param(f"if x:\n  {CALL}", f"if x:\n  {CALL}\n  b", id="a line more"),
+    ],
+)
+def test_two_quotes_are_never_the_same(a: str, b: str) -> None:
+    shown = two_codes(*(ast.parse(one).body[0] for one in (a, b)))
+
+    assert len(set(shown)) == 2
+    assert all(len(one) <= MOST + 2 for one in shown)

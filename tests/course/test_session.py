@@ -157,6 +157,41 @@ def test_a_mistake_is_named_though_a_later_task_ends_python(tmp_path: Path) -> N
     assert results.tests[explained.test].status == WRONG
 
 
+@pytest.mark.parametrize(
+    ("day", "file", "old", "new", "says"),
+    [
+        pytest.param(
+            4,
+            "layer_norm.py",
+            "wide * wide, axis=-1",
+            "wide * wide, axis=(-2, -1)",
+            "`axis=(-2, -1)` stands where `axis=-1` belongs.",
+            id="axis 1 fails one vector in the same way, and not two dimensions",
+        ),
+        pytest.param(
+            1,
+            "basics.py",
+            "y = x @ w.T",
+            "y = x @ (w if w.shape[0] == w.shape[1] else w.T)",
+            "`w if w.shape[0] == w.shape[1] else w.T` stands where `w.T` is enough.",
+            id="attention without `linear` fails in the same way, and has it",
+        ),
+    ],
+)
+def test_a_repair_is_told_where_a_known_mistake_explains_some_failures_only(
+    tmp_path: Path, day: int, file: str, old: str, new: str, says: str
+) -> None:
+    path = shutil.copytree(REFERENCE, tmp_path / "theirs") / file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    options = ["-k", "float32 or task_2"] if day == 1 else ["-k", "task_1_agrees"]
+    results = session.grade(select_days(1, day), str(path.parent), options)
+
+    (told,) = results.explanations.values()
+    assert says in told.sentences[0]
+
+
 @pytest.mark.parametrize(("body", "printed"), [("print(1)", True), ("pass", False)])
 def test_what_was_printed_and_not_seen_is_known(
     with_norm: Callable[[str], str], body: str, *, printed: bool

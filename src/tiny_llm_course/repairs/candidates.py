@@ -17,6 +17,10 @@ NO_REPAIRS = {
 }
 """Mistakes that are no remedy for any other."""
 
+LEAVING_OUT = {"missing", "unchanged", "left_out"}
+"""Mistakes that leave something out. As a remedy they come first: what can be left out
+explains why any change that makes it do nothing is a remedy, too."""
+
 CONDITIONS = {"condition", "none", "always", "never"}
 """Mistakes that take away a condition. As a remedy that is the last resort."""
 
@@ -60,19 +64,22 @@ def repairs_of(
 ) -> Iterator[Repair]:
     """Yield the changes of a text that may make it right.
 
-    Small ones come first: numbers, axes, operators, what is there and does not belong.
-    Then what may be missing, and last all other names that can be read at a place.
+    What can be left out comes first, then small changes: numbers, axes, operators. Then
+    what may be missing, and last all other names that can be read at a place.
 
     Args:
         text: What a learner wrote.
         aspect: What is wrong with its result: "value", "shape", "dtype" or "error".
         pieces: What may stand for a number or a name, if its own names are there.
     """
+    undone = list(_mistakes_undone(text))
+    yield from _left_out(text)
+    yield from (repair for kind, repair in undone if kind in LEAVING_OUT)
     yield from _at(text, _unread)
     if aspect == "dtype":
         yield from _at(text, _dtypes)
-    undone = list(_mistakes_undone(text))
-    yield from (repair for kind, repair in undone if kind not in CONDITIONS)
+    small = (one for one in undone if one[0] not in {*LEAVING_OUT, *CONDITIONS})
+    yield from (repair for _, repair in small)
     yield from _at(text, _placed(pieces))
     for others in ORDERS[aspect]:
         yield from _at(text, others)
@@ -157,6 +164,29 @@ def _mistakes_undone(text: Text) -> Iterator[tuple[str, Repair]]:
         names = {one.id for one in ast.walk(change.node) if isinstance(one, ast.Name)}
         if change.kind not in NO_REPAIRS and helpers.isdisjoint(names):
             yield change.kind, Repair(change.slot, change.node)
+
+
+def _left_out(text: Text) -> Iterator[Repair]:
+    """Yield a text without one of the lines that change a value it has already.
+
+    And without a choice, or a call, for one of its arguments but the first, which
+    mistakes leave.
+    """
+    loops = [one for one in ast.walk(text.tree) if isinstance(one, ast.While)]
+    looped = {id(node) for one in loops for node in ast.walk(one)}
+    for slot, _ in places(text):
+        match slot.node:
+            case ast.Assign([target], value) if id(slot.node) not in looped:
+                names = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
+                is_known = isinstance(target, ast.Name) and target.id in names
+                if is_known or isinstance(target, ast.Subscript):
+                    yield Repair(slot, ast.Pass())
+            case ast.Call(_, [_, *others]):
+                yield from (Repair(slot, one) for one in others)
+            case ast.IfExp(_, first, second):
+                yield from (Repair(slot, one) for one in (second, first))
+            case _:
+                pass
 
 
 def _unread(slot: Slot, scope: Scope) -> Iterator[ast.expr]:

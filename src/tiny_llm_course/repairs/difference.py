@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed_mistakes.words import function_of
-
-MOST = 60
-"""A longer piece of code is cut."""
+from tiny_llm_course.repairs.quoting import code, is_short, two_codes
 
 COMBINED: dict[type[ast.operator], str] = {
     ast.Add: "not_added",
@@ -26,35 +24,56 @@ def told(got: ast.AST, expected: ast.AST) -> tuple[int, str]:
     got, expected = _smallest(got, expected)
     if statement := _misplaced(got, expected):
         where = "early" if _comes_first(statement, got, expected) else "late"
-        return statement.lineno, say(f"repairs.{where}", got=_code(statement))
-    return getattr(got, "lineno", 0), _sentence(got, expected)
+        return statement.lineno, say(f"repairs.{where}", got=code(statement))
+    return _line(got, expected), _sentence(got, expected)
+
+
+def _line(got: object, expected: object) -> int:
+    """Return the line where two pieces of code begin to differ."""
+    for part, other in _differing(got, expected):
+        if line := _line(part, other):
+            return line
+    node = _only_in(got, expected) or got
+    name = node.func if isinstance(node, ast.Call) else node
+    if isinstance(name, ast.Attribute):
+        return name.end_lineno or 0
+    return getattr(node, "lineno", 0)
 
 
 def _sentence(got: ast.AST, expected: ast.AST) -> str:
     """Say what differs between the smallest parts that differ."""
     if isinstance(expected, ast.Pass):
-        return say("repairs.surplus_line", got=_code(got))
+        return say("repairs.surplus_line", got=code(got))
     if said := _argument(got, expected):
         return said
     if _holds(expected, got):
         return _missing(got, expected)
     if exchanged := _exchanged(got, expected):
-        a, b = exchanged
-        return say("repairs.exchanged", a=_code(a), b=_code(b))
+        return _changed_places(*exchanged)
+    own, right = two_codes(got, expected)
     key = "surplus" if _holds(got, expected) else "other"
-    return say(f"repairs.{key}", got=_code(got), expected=_code(expected))
+    return say(f"repairs.{key}", got=own, expected=right)
+
+
+def _changed_places(first: ast.AST, second: ast.AST) -> str:
+    """Say which parts have changed places: arguments with a name are called by it."""
+    if isinstance(first, ast.keyword) and isinstance(second, ast.keyword):
+        names = {"a": f"`{first.arg}`", "b": f"`{second.arg}`"}
+        return say("repairs.exchanged_arguments", **names)
+    a, b = two_codes(first, second)
+    return say("repairs.exchanged", a=a, b=b)
 
 
 def _argument(got: ast.AST, expected: ast.AST) -> str:
     """Say that a call has an argument too many or too few, if that is all."""
     if missing := _only_in(expected, got):
-        return say("repairs.not_handed_on", what=_code(missing), to=_called(got))
+        return say("repairs.not_handed_on", what=code(missing), to=_called(got))
     if surplus := _only_in(got, expected):
-        return say("repairs.handed_on", what=_code(surplus), to=_called(got))
+        return say("repairs.handed_on", what=code(surplus), to=_called(got))
     return ""
 
 
-def _only_in(call: ast.AST, other: ast.AST) -> ast.AST | None:
+def _only_in(call: object, other: object) -> ast.AST | None:
     """Return the argument that only one of two calls of a function has."""
     match call, other:
         case ast.Call(f, args, named), ast.Call(g, fewer, less) if _alike(f, g):
@@ -117,22 +136,33 @@ def _shown(statements: Sequence[ast.stmt]) -> list[str]:
 
 def _smallest(got: ast.AST, expected: ast.AST) -> tuple[ast.AST, ast.AST]:
     """Return the smallest parts that hold all of a difference."""
-    if type(got) is not type(expected) or isinstance(got, ast.Constant | ast.keyword):
-        return got, expected
-    differing = [
-        pair
-        for name in got._fields
-        if not _alike(*(pair := (getattr(got, name), getattr(expected, name))))
-    ]
-    if len(differing) != 1:
+    is_named = isinstance(got, ast.keyword) and is_short(got) and is_short(expected)
+    differing = _differing(got, expected)
+    if is_named or isinstance(got, ast.Constant) or len(differing) != 1:
         return got, expected
     a, b = differing[0]
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        pairs = [pair for pair in zip(a, b, strict=True) if not _alike(*pair)]
-        a, b = pairs[0] if len(pairs) == 1 else (None, None)
     if isinstance(a, ast.operator | ast.cmpop) or not isinstance(a, ast.AST):
         return got, expected
     return _smallest(a, b) if isinstance(b, ast.AST) else (got, expected)
+
+
+def _differing(got: object, expected: object) -> list[tuple[object, object]]:
+    """Return the parts of two pieces of code that differ, if they have the same."""
+    own, other = _parts(got), _parts(expected)
+    if type(got) is not type(expected) or own.keys() != other.keys():
+        return []
+    pairs = [(one, other[place]) for place, one in own.items()]
+    return [pair for pair in pairs if not _alike(*pair)]
+
+
+def _parts(node: object) -> dict[str, object]:
+    """Return what a piece of code consists of by place, and arguments by name."""
+    found: dict[str, object] = {}
+    for field, value in ast.iter_fields(node) if isinstance(node, ast.AST) else ():
+        for index, one in enumerate(value if isinstance(value, list) else [value]):
+            name = one.arg if isinstance(one, ast.keyword) else None
+            found[f"{field} {name or index}"] = one
+    return found
 
 
 def _alike(a: object, b: object) -> bool:
@@ -156,36 +186,36 @@ def _holds(whole: ast.AST, part: ast.AST) -> bool:
 
 def _missing(got: ast.AST, expected: ast.AST) -> str:
     """Say what is not done to a value."""
-    value = _code(got)
+    value = code(got)
     match expected:
         case ast.BinOp(left, operator, right) if type(operator) in COMBINED:
-            other = right if _alike(left, got) else left
+            value, other = two_codes(got, right if _alike(left, got) else left)
             key = f"repairs.{COMBINED[type(operator)]}"
-            return say(key, value=value, other=_code(other))
+            return say(key, value=value, other=other)
         case ast.Call(ast.Attribute(_, "astype"), [dtype]):
-            return say("repairs.no_cast", value=value, dtype=_code(dtype))
+            return say("repairs.no_cast", value=value, dtype=code(dtype))
         case ast.Call(ast.Attribute(_, "swapaxes")) | ast.Attribute(attr="T"):
             return say("repairs.not_transposed", value=value)
         case ast.Call(ast.Attribute(_, name), [first]) if _alike(first, got):
             return say("repairs.not_applied", value=value, function=f"`{name}`")
         case _:
-            return say("repairs.other", got=value, expected=_code(expected))
+            own, right = two_codes(got, expected)
+            return say("repairs.other", got=own, expected=right)
 
 
 def _exchanged(got: ast.AST, expected: ast.AST) -> Sequence[ast.AST]:
     """Return the two parts that have changed places, if that is all."""
-    a, b = (list(ast.iter_child_nodes(one)) for one in (got, expected))
-    if len(a) != len(b):
-        return ()
-    pairs = [pair for pair in zip(a, b, strict=True) if not _alike(*pair)]
+    pairs = _differing(got, expected)
     if len(pairs) != 2:
         return ()
     (first, other), (second, another) = pairs
-    crossed = _alike(first, another) and _alike(second, other)
+    if not (isinstance(first, ast.AST) and isinstance(second, ast.AST)):
+        return ()
+    crossed = _same_value(first, another) and _same_value(second, other)
     return (first, second) if crossed else ()
 
 
-def _code(node: ast.AST) -> str:
-    """Write a piece of code."""
-    shown = ast.unparse(node).splitlines()[0]
-    return f"`{shown}`" if len(shown) <= MOST else f"`{shown[: MOST - 3]}...`"
+def _same_value(a: object, b: object) -> bool:
+    """Tell whether two parts are the same, whatever the name of an argument."""
+    values = (one.value if isinstance(one, ast.keyword) else one for one in (a, b))
+    return _alike(*values)

@@ -106,6 +106,15 @@ def verdict_on(one: Mistake, trial: Trial) -> VerdictError | None:
     return verdict and verdict.with_traceback(None)
 
 
+def leaves_some(one: Mistake, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a mistake passes a test of its public name that the solution fails.
+
+    It may be what is wrong, but then something else is, too.
+    """
+    own = [each for each in outcomes if one.symbol in each.trial.symbols]
+    return any(each.verdict and verdict_on(one, each.trial) is None for each in own)
+
+
 def describe(outcomes: Sequence[Outcome]) -> str | None:
     """Say how the outputs of a solution are wrong, when no mistake explains them.
 

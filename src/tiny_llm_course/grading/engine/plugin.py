@@ -25,7 +25,7 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis.causes import cause_of
-from tiny_llm_course.grading.diagnosis.composing import compose
+from tiny_llm_course.grading.diagnosis.composing import compose, first_wrong
 from tiny_llm_course.grading.diagnosis.interface import difference
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
@@ -33,6 +33,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     describe,
     does_the_same,
     explain,
+    leaves_some,
 )
 from tiny_llm_course.grading.diagnosis.repairing import repaired
 from tiny_llm_course.grading.engine import fence, options
@@ -317,17 +318,27 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     """Find the change that explains each failed task that no known mistake explains.
 
-    Of the solution's own text, if that makes it right, or else of the reference.
+    Of the solution's own text, if that makes it right, or else of the reference. The
+    first also takes the place of a known mistake that explains some failures only.
     """
     for task, outcomes in config.stash[OUTCOMES].items():
-        if any(one.names for one in _explained(config, task)):
+        names = [name for one in _explained(config, task) for name in one.names]
+        named = [one for one in misconceptions(task) if one.name in names]
+        if names and not any(_is_part(one, outcomes, task) for one in named):
             continue
-        if repair := repaired(outcomes, task, config.stash[SOLUTION]):
+        repair = repaired(outcomes, task, config.stash[SOLUTION])
+        if repair and not (names and repair.left):
             test = next(one.trial.test for one in outcomes if one.verdict)
             yield results.Explanation(str(task), [repair.name], [repair.says], test)
-        elif one := compose(outcomes, task):
+        elif not names and (one := compose(outcomes, task)):
             test = _first_explained(outcomes, [one])
             yield results.Explanation(str(task), [one.name], [one.says], test)
+
+
+def _is_part(one: Specimen, outcomes: Sequence[Outcome], task: Address) -> bool:
+    """Tell whether a known mistake leaves failures, or another name is wrong first."""
+    symbol, _ = first_wrong(outcomes, task)
+    return one.symbol != symbol or leaves_some(one, outcomes)
 
 
 def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
