@@ -35,6 +35,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     explain,
 )
 from tiny_llm_course.grading.diagnosis.repairing import repaired
+from tiny_llm_course.grading.diagnosis.which_calls import only_calls
 from tiny_llm_course.grading.engine import fence, options
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
@@ -317,10 +318,12 @@ def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explana
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     """Find the change that explains each failed task that no known mistake explains.
 
-    Of the solution's own text, if that makes it right, or else of the reference.
+    Of the solution's own text, if that makes it right, or else of the reference. If
+    nothing else is known either, say which calls are wrong.
     """
     for task, outcomes in config.stash[OUTCOMES].items():
-        if any(one.names for one in _explained(config, task)):
+        explained = list(_explained(config, task))
+        if any(one.names for one in explained):
             continue
         if repair := repaired(outcomes, task, config.stash[SOLUTION]):
             test = next(one.trial.test for one in outcomes if one.verdict)
@@ -328,6 +331,8 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
         elif one := compose(outcomes, task):
             test = _first_explained(outcomes, [one])
             yield results.Explanation(str(task), [one.name], [one.says], test)
+        elif not explained and (told := only_calls(outcomes, task)):
+            yield results.Explanation(str(task), [], [told])
 
 
 def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
