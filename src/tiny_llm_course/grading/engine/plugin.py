@@ -24,6 +24,7 @@ import pytest
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.diagnosis.below import comes_from_below
 from tiny_llm_course.grading.diagnosis.causes import cause_of
 from tiny_llm_course.grading.diagnosis.composing import compose
 from tiny_llm_course.grading.diagnosis.interface import difference
@@ -300,9 +301,14 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
 
 
 def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
-    """Name the known mistake in a task, or describe how it fails, if that helps."""
+    """Name the known mistake in a task, or describe how it fails, if that helps.
+
+    A mistake that is gone with our parts of the tasks below is none of this task.
+    """
     outcomes = config.stash[OUTCOMES].get(task, [])
     found = explain(outcomes, misconceptions(task))
+    if found and comes_from_below(outcomes, task, config.stash[SOLUTION]):
+        return
     names, sentences = [one.name for one in found], [one.says for one in found]
     if told := _interface(config, task, found):
         names, sentences = [results.INTERFACE], [told]
