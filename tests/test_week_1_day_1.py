@@ -204,6 +204,22 @@ def test_task_2_multi_head_attention_takes_any_number_of_leading_axes(
     grade.assert_close(call, expected, mx.float32)
 
 
+def test_task_2_multi_head_attention_looks_at_a_text_of_another_length(
+    grade: Grader,
+) -> None:
+    """As a translator does, which has two texts."""
+    weights = _projections(8)
+    query, key, value = (
+        normal(2, length, 8, name=name)
+        for name, length in (("query", 5), ("key", 7), ("value", 7))
+    )
+
+    call = Call(MULTI_HEAD, (query, key, value), build=(8, 2, *weights))
+
+    expected = attention.multi_head_attention(2, weights, (query, key, value))
+    grade.assert_close(call, expected, mx.float32)
+
+
 def test_task_2_multi_head_attention_knows_its_arguments_by_name(
     grade: Grader,
 ) -> None:

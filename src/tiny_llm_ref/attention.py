@@ -83,16 +83,17 @@ class SimpleMultiHeadAttention:
     def __call__(
         self,
         query: Float[mx.array, "*N L E"],
-        key: Float[mx.array, "*N L E"],
-        value: Float[mx.array, "*N L E"],
+        key: Float[mx.array, "*N S E"],
+        value: Float[mx.array, "*N S E"],
         mask: Float[mx.array, "..."] | None = None,
     ) -> Float[mx.array, "*N L E"]:
         """Attend from `query` to `key` and hand back what is found in `value`.
 
         Args:
-            query: Activations that look.
-            key: Activations that are looked at.
-            value: Activations that are collected.
+            query: Activations of the L positions that look.
+            key: Activations of the S positions that are looked at: those of the same
+                text, or of another one.
+            value: Activations of the S positions that are collected.
             mask: Added to the scores of every head.
         """
         heads = scaled_dot_product_attention_simple(
