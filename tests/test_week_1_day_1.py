@@ -119,6 +119,21 @@ def test_task_1_attention_adds_the_mask_to_the_scores(
     grade.assert_close(call, expected, dtype)
 
 
+def test_task_1_attention_has_the_dtype_of_the_query_whatever_that_of_the_mask(
+    grade: Grader,
+) -> None:
+    """A sum of float16 and float32 is float32, and so is all that follows."""
+    query, key, value = (
+        normal(4, 8, dtype=mx.float16, name=name) for name in ("query", "key", "value")
+    )
+    mask = mx.triu(mx.full((4, 4), -mx.inf), k=1)
+
+    call = Call(ATTENTION, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float16)
+
+
 def test_task_1_attention_survives_large_scores(grade: Grader) -> None:
     query, key = (normal(3, 8, scale=30, name=name) for name in ("query", "key"))
     value = normal(3, 8, name="value")
@@ -182,6 +197,22 @@ def test_task_2_multi_head_attention_takes_any_number_of_leading_axes(
     """The stub says `*N L E`: none, one or more."""
     weights = _projections(8)
     query, key, value = (normal(*batch, 5, 8, name=name) for name in ("q", "k", "v"))
+
+    call = Call(MULTI_HEAD, (query, key, value), build=(8, 2, *weights))
+
+    expected = attention.multi_head_attention(2, weights, (query, key, value))
+    grade.assert_close(call, expected, mx.float32)
+
+
+def test_task_2_multi_head_attention_looks_at_a_text_of_another_length(
+    grade: Grader,
+) -> None:
+    """As a translator does, which has two texts."""
+    weights = _projections(8)
+    query, key, value = (
+        normal(2, length, 8, name=name)
+        for name, length in (("query", 5), ("key", 7), ("value", 7))
+    )
 
     call = Call(MULTI_HEAD, (query, key, value), build=(8, 2, *weights))
 

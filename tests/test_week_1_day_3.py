@@ -82,6 +82,18 @@ def test_task_1_adds_one_mask_whatever_the_batch(
     grade.assert_close(call, expected, mx.float32)
 
 
+def test_task_1_has_the_dtype_of_the_query_whatever_that_of_the_mask(
+    grade: Grader,
+) -> None:
+    query, key, value = _heads((2,), 4, 2, mx.float16)
+    mask = mx.triu(mx.full((3, 5), -mx.inf), k=3)
+
+    call = Call(GROUPED, (query, key, value), {"mask": mask})
+
+    expected = attention.attention(query, key, value, mask=mask)
+    grade.assert_close(call, expected, mx.float16)
+
+
 def test_task_1_takes_more_queries_than_keys(grade: Grader) -> None:
     """Without a mask, queries have no positions."""
     query, key, value = _heads((2,), 4, 2, num_queries=7)

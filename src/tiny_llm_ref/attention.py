@@ -28,7 +28,7 @@ def scaled_dot_product_attention_simple(
         scale: Factor on the scores, 1 / sqrt(D) by default: the dot product of two
             vectors of D independent entries of variance 1 has variance D.
         mask: Added to the scores, so 0 allows and -inf forbids. Any shape that
-            broadcasts to `N.. x L x S`.
+            broadcasts to `N.. x L x S`, and any dtype: the result has the query's.
 
     Source: Vaswani et al. 2017 (arXiv:1706.03762), section 3.2.1, equation 1.
     """
@@ -83,16 +83,17 @@ class SimpleMultiHeadAttention:
     def __call__(
         self,
         query: Float[mx.array, "*N L E"],
-        key: Float[mx.array, "*N L E"],
-        value: Float[mx.array, "*N L E"],
+        key: Float[mx.array, "*N S E"],
+        value: Float[mx.array, "*N S E"],
         mask: Float[mx.array, "..."] | None = None,
     ) -> Float[mx.array, "*N L E"]:
         """Attend from `query` to `key` and hand back what is found in `value`.
 
         Args:
-            query: Activations that look.
-            key: Activations that are looked at.
-            value: Activations that are collected.
+            query: Activations of the L positions that look.
+            key: Activations of the S positions that are looked at: those of the same
+                text, or of another one.
+            value: Activations of the S positions that are collected.
             mask: Added to the scores of every head.
         """
         heads = scaled_dot_product_attention_simple(
@@ -159,7 +160,8 @@ def scaled_dot_product_attention_grouped(
         value: What each of the S positions hands over, per key head.
         scale: Factor on the scores, 1 / sqrt(D) by default.
         mask: Added to the scores: any shape that broadcasts to `N.. x H x L x S`,
-            or "causal" for `causal_mask(L, S)`, where L is S at most.
+            in any dtype, for the result has the query's; or "causal" for
+            `causal_mask(L, S)`, where L is S at most.
 
     Raises:
         ValueError: H is no multiple of H_kv.

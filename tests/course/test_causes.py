@@ -42,6 +42,10 @@ def _unsqueezes(x: Any) -> Any:  # noqa: ANN401
     return x.unsqueeze(0)
 
 
+def _unflattens(x: Any) -> Any:  # noqa: ANN401
+    return x.unflatten(-1, (2, 2))
+
+
 def _uses_math(x: Any) -> Any:  # noqa: ANN401
     return x / (1 + math.exp(-x))
 
@@ -92,6 +96,7 @@ def _needs_a_mask(x: mx.array, mask: mx.array | None = None) -> Any:  # noqa: AN
     [
         (_keeps_a_word_of_torch, "`dim` and `keepdim` are words of PyTorch."),
         (_unsqueezes, "An array of MLX has no `unsqueeze`"),
+        (_unflattens, "An array has no `unflatten`: MLX has it as a function"),
         (_uses_math, "`math.exp` takes one number."),
         (_asks_an_array, "An array of many entries is asked whether it is true."),
         (_counts_axes, "An input with exactly 3 axes is expected"),

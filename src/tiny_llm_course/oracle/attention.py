@@ -72,7 +72,7 @@ def multi_head_attention(
     Args:
         num_heads: Number of heads.
         weights: Query, key, value and output projections, each E x E.
-        inputs: Query, key and value, each N.. x L x E.
+        inputs: Query, N.. x L x E, key and value, N.. x S x E.
         mask: L x S, added to the scores.
     """
     wq, wk, wv, wo = map(exact, weights)
@@ -83,8 +83,7 @@ def multi_head_attention(
         {"in_proj_weight": torch.cat([wq, wk, wv]), "out_proj.weight": wo}
     )
     bias = None if mask is None else exact(mask)
-    one_batch = (-1, *inputs[0].shape[-2:])
-    batches = [exact(one).reshape(one_batch) for one in inputs]
+    batches = [exact(one).reshape(-1, *one.shape[-2:]) for one in inputs]
     value, _ = layer(*batches, attn_mask=bias, need_weights=False)
     value = value.reshape(inputs[0].shape)
     return layer_truth(value, wq.shape[1], inputs[0].dtype)

@@ -8,7 +8,7 @@ from . import basics
 def scaled_dot_product_attention_simple(query, key, value, scale=None, mask=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = (query * scale) @ key.mT
-    scores = scores if mask is None else scores + mask
+    scores = scores if mask is None else scores + mask.astype(scores.dtype)
     return basics.softmax(scores, -1) @ value
 
 

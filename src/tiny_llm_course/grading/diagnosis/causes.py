@@ -4,6 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import mlx.core as mx
+
 from tiny_llm_course.catalogue import lines, say
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.judgement.spots import Spot
@@ -96,6 +98,8 @@ def _by_text(error: RaisedEvidence, spot: Spot | None) -> Cause | None:
             words = {
                 name: one.replace("'", "`") for name, one in found.groupdict().items()
             }
+            if key == "of_an_array" and callable(getattr(mx, words["name"], None)):
+                key = "function_of_mlx"
             return _cause(key, at=at, **words)
     return None
 

@@ -24,6 +24,7 @@ import pytest
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
+from tiny_llm_course.grading.diagnosis.below import comes_from_below
 from tiny_llm_course.grading.diagnosis.causes import cause_of
 from tiny_llm_course.grading.diagnosis.composing import compose, first_wrong
 from tiny_llm_course.grading.diagnosis.interface import difference
@@ -36,6 +37,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     leaves_some,
 )
 from tiny_llm_course.grading.diagnosis.repairing import repaired
+from tiny_llm_course.grading.diagnosis.which_calls import only_calls
 from tiny_llm_course.grading.engine import fence, options
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
@@ -300,9 +302,14 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
 
 
 def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
-    """Name the known mistake in a task, or describe how it fails, if that helps."""
+    """Name the known mistake in a task, or describe how it fails, if that helps.
+
+    A mistake that is gone with our parts of the tasks below is none of this task.
+    """
     outcomes = config.stash[OUTCOMES].get(task, [])
     found = explain(outcomes, misconceptions(task))
+    if found and comes_from_below(outcomes, task, config.stash[SOLUTION]):
+        return
     names, sentences = [one.name for one in found], [one.says for one in found]
     if told := _interface(config, task, found):
         names, sentences = [results.INTERFACE], [told]
@@ -319,10 +326,12 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     """Find the change that explains each failed task that no known mistake explains.
 
     Of the solution's own text, if that makes it right, or else of the reference. The
-    first also takes the place of a known mistake that explains some failures only.
+    first also takes the place of a known mistake that explains some failures only. If
+    nothing else is known either, say which calls are wrong.
     """
     for task, outcomes in config.stash[OUTCOMES].items():
-        names = [name for one in _explained(config, task) for name in one.names]
+        explained = list(_explained(config, task))
+        names = [name for one in explained for name in one.names]
         named = [one for one in misconceptions(task) if one.name in names]
         if names and not any(_is_part(one, outcomes, task) for one in named):
             continue
@@ -333,6 +342,8 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
         elif not names and (one := compose(outcomes, task)):
             test = _first_explained(outcomes, [one])
             yield results.Explanation(str(task), [one.name], [one.says], test)
+        elif not explained and (told := only_calls(outcomes, task)):
+            yield results.Explanation(str(task), [], [told])
 
 
 def _is_part(one: Specimen, outcomes: Sequence[Outcome], task: Address) -> bool:
