@@ -178,13 +178,17 @@ def test_the_button_brings_the_scores_back(figure: OpenFigure) -> None:
 def test_a_bar_can_be_dragged(figure: OpenFigure) -> None:
     """With a mouse: down to the place that forbids a key."""
     page = figure.opened.page
-    bar = page.locator(f"#figure-{NAME} svg rect.bar").nth(3).bounding_box()
+    fourth = page.locator(f"#figure-{NAME} svg rect.bar").nth(3)
+    fourth.evaluate(
+        "(one) => one.scrollIntoView({ block: 'center', behavior: 'instant' })"
+    )
+    bar = fourth.bounding_box()
     assert bar is not None
     middle = bar["x"] + bar["width"] / 2
 
     page.mouse.move(middle, bar["y"] + 2)
     page.mouse.down()
-    page.mouse.move(middle, bar["y"] + 500, steps=4)
+    page.mouse.move(middle, bar["y"] + 300, steps=4)
     page.mouse.up()
 
     assert read(figure, "top") == SCORES[:3].max()
