@@ -106,6 +106,10 @@ class Overlay(Solution):
         return super().get(symbol)
 
 
+UNCHANGED = Overlay("", None)
+"""The reference, with nothing replaced."""
+
+
 def specimen(*tasks: int, symbol: str) -> Callable[[T], T]:
     """Mark a function or class as a known solution.
 

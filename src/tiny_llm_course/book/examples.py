@@ -14,7 +14,7 @@ import numpy as np
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay, Specimen, misconceptions
+from tiny_llm_course.specimens import UNCHANGED, Specimen, misconceptions
 from tiny_llm_course.syllabus import tasks
 
 _LONGEST = 200
@@ -40,7 +40,7 @@ def example(chapter: str, anchor: str, call: str) -> str:
             result is long.
     """
     mistake = _mistake(chapter, anchor)
-    ours = _result(call, Overlay("", None), mistake, chapter)
+    ours = _result(call, UNCHANGED, mistake, chapter)
     wrong = _result(call, mistake.as_solution(), mistake, chapter)
     if ours == wrong:
         raise ExampleError(f"expected a call that shows it, got {ours} both times")

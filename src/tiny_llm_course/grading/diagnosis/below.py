@@ -7,12 +7,9 @@ from types import ModuleType
 
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.solution import BrokenFileError, Solution
-from tiny_llm_course.specimens import Overlay
+from tiny_llm_course.specimens import UNCHANGED
 from tiny_llm_course.syllabus import Address, foundations, task_at
 from tiny_llm_course.unsolved import Unsolved
-
-REFERENCE = Overlay("", None)
-"""The reference, with nothing replaced."""
 
 
 def comes_from_below(
@@ -39,7 +36,7 @@ def comes_from_below(
 @contextmanager
 def _lent(symbols: set[str], solution: Solution) -> Generator[None]:
     """Put ours in the place of some public names, wherever its files hold them."""
-    pairs = [(_found(one, solution), REFERENCE.get(one)) for one in sorted(symbols)]
+    pairs = [(_found(one, solution), UNCHANGED.get(one)) for one in sorted(symbols)]
     places = [
         (module, name, value, ours)
         for module in _files_of(solution)

@@ -12,10 +12,7 @@ from tiny_llm_course.grading.judgement.errors import evidence_of
 from tiny_llm_course.grading.judgement.trial import quietly_on
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.solution import Solution
-from tiny_llm_course.specimens import Overlay
-
-REFERENCE = Overlay("", None)
-"""The reference, with nothing replaced."""
+from tiny_llm_course.specimens import UNCHANGED
 
 
 @dataclass(frozen=True)
@@ -108,13 +105,13 @@ def replay(outcome: Outcome) -> Replay:
     """
     evidence = outcome.verdict.evidence if outcome.verdict else None
     if isinstance(evidence, RaisedEvidence):
-        calls = outcome.trial.calls(REFERENCE)
+        calls = outcome.trial.calls(UNCHANGED)
         return Replay(outcome, calls[0] if len(calls) == 1 else None)
     if isinstance(evidence, ArrayEvidence):
         truth = evidence.truth
-        for call in outcome.trial.calls(REFERENCE):
+        for call in outcome.trial.calls(UNCHANGED):
             found = Replay(outcome, call)
-            first, again = (found.result(REFERENCE) for _ in range(2))
+            first, again = (found.result(UNCHANGED) for _ in range(2))
             if first is None or again is None:
                 continue
             if is_close(first, truth) and is_close(again, truth):

@@ -12,11 +12,8 @@ from tiny_llm_course.grading.diagnosis.composing import first_wrong
 from tiny_llm_course.grading.diagnosis.known_mistakes import MOST_VALUES, Outcome
 from tiny_llm_course.grading.judgement.call import Call, dtype_name
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.specimens import Overlay
+from tiny_llm_course.specimens import UNCHANGED
 from tiny_llm_course.syllabus import Address
-
-REFERENCE = Overlay("", None)
-"""The reference, with nothing replaced."""
 
 KINDS = {"array": mx.array, "number": int | float, "slice": slice}
 """Kinds of values that have a size of their own."""
@@ -83,7 +80,7 @@ def _facts_of_calls(outcomes: Sequence[Outcome], symbol: str) -> list[Facts]:
     return [
         _facts(call)
         for one in outcomes
-        for call in one.trial.calls(REFERENCE)
+        for call in one.trial.calls(UNCHANGED)
         if call.symbol == symbol
     ]
 
@@ -91,7 +88,7 @@ def _facts_of_calls(outcomes: Sequence[Outcome], symbol: str) -> list[Facts]:
 def _facts(call: Call) -> Facts:
     """Return what is true of the arguments of a call and of its constructor."""
     facts = Facts()
-    target = REFERENCE.get(call.symbol)
+    target = UNCHANGED.get(call.symbol)
     if call.build is not None:
         _add(facts, target, call.build, call.named)
         method = getattr(target, call.method, None)

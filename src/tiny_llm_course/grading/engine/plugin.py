@@ -77,6 +77,9 @@ UNDERWAY = pytest.StashKey[Underway]()
 SOLUTION = pytest.StashKey[Solution]()
 """The solution under test."""
 
+EXPLAINED = pytest.StashKey[dict[tuple[Address, int], list[results.Explanation]]]()
+"""What was found out about a task, by it and its number of outcomes."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the plugin's options."""
@@ -90,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Runs last, to override pytest's own crash handler, which writes stacks elsewhere.
     """
     config.stash[OUTCOMES] = {}
+    config.stash[EXPLAINED] = {}
     config.stash[INTERFACES] = {}
     path = config.getoption("--results")
     config.stash[UNDERWAY] = Underway(Trace(path).note if path else None)
@@ -301,7 +305,16 @@ def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
     yield from _composed(config)
 
 
-def _explained(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
+def _explained(config: pytest.Config, task: Address) -> list[results.Explanation]:
+    """Return what explains the failures of a task so far, and work it out once."""
+    known = config.stash[EXPLAINED]
+    key = task, len(config.stash[OUTCOMES].get(task, []))
+    if key not in known:
+        known[key] = list(_explain(config, task))
+    return known[key]
+
+
+def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
     """Name the known mistake in a task, or describe how it fails, if that helps.
 
     A mistake that is gone with our parts of the tasks below is none of this task.
@@ -330,7 +343,7 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
     nothing else is known either, say which calls are wrong.
     """
     for task, outcomes in config.stash[OUTCOMES].items():
-        explained = list(_explained(config, task))
+        explained = _explained(config, task)
         names = [name for one in explained for name in one.names]
         named = [one for one in misconceptions(task) if one.name in names]
         if names and not any(_is_part(one, outcomes, task) for one in named):
