@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 import textwrap
 from typing import Any
 
@@ -33,6 +34,7 @@ def numbers() -> dict[str, Any]:
         "call": call,
         "block": _folded(call["Qwen2TransformerBlock"]),
         "batch_norm": _folded(call["BatchNorm"]),
+        "engine": _folded(call["Engine"]),
         "bytes_per_token": _without_module_of_dtype(call["bytes_per_token"]),
         "matmul": _folded(call["quantized_matmul"]),
         "dtype": {name: _limits(name) for name in BITS},
@@ -57,7 +59,8 @@ def _signature(symbol: str) -> str:
         one.replace(annotation=inspect.Parameter.empty)
         for one in found.parameters.values()
     ]
-    return f"{name}{inspect.Signature(bare)}"
+    # A default that is a function has its place in memory in its name.
+    return re.sub(r"<function (\w+) at \w+>", r"\1", f"{name}{inspect.Signature(bare)}")
 
 
 def _without_module_of_dtype(call: str) -> str:

@@ -7,8 +7,10 @@
 #include "glue/attention.h"
 #include "glue/fused.h"
 #include "glue/layer.h"
+#include "glue/layer_rows.h"
 #include "glue/matmul.h"
 #include "glue/matvec.h"
+#include "glue/paged.h"
 #include "glue/pages.h"
 #include "glue/weight.h"
 #include "kernels/todo.h"
@@ -48,6 +50,8 @@ NB_MODULE(_kernels, module) {
   tiny_llm::bind_attention(module);
   tiny_llm::bind_fused(module);
   tiny_llm::bind_layer(module);
+  tiny_llm::bind_layer_rows(module);
   tiny_llm::bind_matmul(module);
+  tiny_llm::bind_paged(module);
   module.def("prefer_large_pages", &tiny_llm::prefer_large_pages);
 }

@@ -1,9 +1,10 @@
 """Attention: from one head to several heads that share keys and values."""
 
 import math
+from typing import Literal
 
 import mlx.core as mx
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from tiny_llm_course import todo
 
@@ -169,3 +170,42 @@ def flash_attention(
     al. 2023, "Flash-Decoding for long-context inference". Both are for GPUs.
     """
     todo("week 2, day 6, task 4")
+
+
+def paged_attention(
+    query: Float[mx.array, "B H L D"],
+    key_pages: Float[mx.array, "N H_kv P D"],
+    value_pages: Float[mx.array, "N H_kv P D"],
+    block_table: Int[mx.array, "B M"],
+    context_lens: Int[mx.array, " B"],
+    page_size: int,
+    scale: float | None = None,
+    mask: Literal["causal"] | None = None,
+) -> Float[mx.array, "B H L D"]:
+    """Attend like `flash_attention`, each row to keys and values in its own pages.
+
+    Key j of row b lies in slot j % P of page `block_table[b, j // P]`. Where
+    `kernels.are_on()`, `kernels.paged_attention_tiled` reads the pages where they lie.
+    Elsewhere they are gathered, and MLX attends with its own kernels.
+
+    Args:
+        query: What the L new tokens of each row look for: they are its last ones.
+        key_pages: What each token offers, in N pages that all rows share.
+        value_pages: What each token hands over, in the same slots.
+        block_table: The pages of each row, in the order of its text. What comes after
+            the last page in use may be anything, -1 as a rule.
+        context_lens: The number of tokens of each row, the new ones included. What lies
+            in its last page after them may be anything, and changes nothing.
+        page_size: The number of tokens P that a page has room for.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: With "causal", the last query of a row sees all its keys, and each one
+            before it sees one less. None lets all see all.
+
+    Raises:
+        ValueError: `page_size` is not that of the pages, or a kernel finds that shapes,
+            dtypes, pages or lengths do not fit.
+
+    Source: Kwon et al. 2023 (arXiv:2309.06180), section 4.1. Theirs is for GPUs, and
+    for one new token per row.
+    """
+    todo("week 3, day 4, task 3")

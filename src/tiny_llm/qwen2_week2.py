@@ -57,7 +57,7 @@ class Qwen2MultiHeadAttention:
     def __call__(
         self,
         x: Float[mx.array, "B L E"],
-        offset: int,
+        offset: int | Sequence[int],
         cache: TinyKvCache,
         mask: Mask = None,
     ) -> Float[mx.array, "B L E"]:
@@ -65,7 +65,8 @@ class Qwen2MultiHeadAttention:
 
         Args:
             x: Activations of the new tokens.
-            offset: Position of the first of them: how many tokens came before.
+            offset: Position of the first of them: how many tokens came before. From
+                Week 3 on also a sequence: one position for each of the B rows.
             cache: What this layer remembers. The new tokens are added to it.
             mask: "causal", or an array that is added to the scores L x S, or None.
         """
@@ -135,7 +136,7 @@ class Qwen2TransformerBlock:
     def __call__(
         self,
         x: Float[mx.array, "B L E"],
-        offset: int,
+        offset: int | Sequence[int],
         cache: TinyKvCache,
         mask: Mask = None,
     ) -> Float[mx.array, "B L E"]:

@@ -16,6 +16,10 @@ from tiny_llm_lab.experiments import (
     kernel_times,
     matvec_ladder,
     operation_costs,
+    paged_times,
+    speculation,
+    step_costs,
+    sum_costs,
     worked_examples,
 )
 from tiny_llm_lab.records import Row
@@ -84,6 +88,11 @@ def kernel_us(work: str) -> dict[str, float]:
     return kernel_times.times_us(kernel_times.LAB.kept(RESULTS).read(), work)
 
 
+def paged_us(work: paged_times.Work) -> dict[str, float]:
+    """Return the microseconds of each way to attend to pages."""
+    return paged_times.times_us(paged_times.LAB.kept(RESULTS).read(), work)
+
+
 def operation_us() -> float:
     """Return what one operation of MLX takes on the CPU, however small it is."""
     return kernel_us(kernel_times.ADDITION)["mx.add"]
@@ -93,6 +102,24 @@ def additions_us(joined: int) -> dict[int, float]:
     """Return what an operation of MLX that adds so often takes, by its numbers."""
     rows = operation_costs.LAB.kept(RESULTS).read()
     return operation_costs.times_us(rows, joined)
+
+
+def step_ms(model: str) -> dict[int, float]:
+    """Return the milliseconds of a step of the engine, by its tokens in all.
+
+    Four of them are of texts that generate, the others of a prompt.
+    """
+    return step_costs.times_ms(step_costs.LAB.kept(RESULTS).read(), model)
+
+
+def speculated() -> Sequence[Row]:
+    """Return the rows of `pdm run lab speculation`."""
+    return speculation.LAB.kept(RESULTS).read()
+
+
+def sum_us(which: str = "least_us") -> dict[int, float]:
+    """Return what it takes two processes to add up the numbers of so many tokens."""
+    return sum_costs.times_us(sum_costs.LAB.kept(RESULTS).read(), which)
 
 
 def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], float]:

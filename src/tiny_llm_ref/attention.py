@@ -1,9 +1,10 @@
 """Attention: from one head to several heads that share keys and values."""
 
 import math
+from typing import Literal
 
 import mlx.core as mx
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from . import kernels
 from .basics import linear, softmax
@@ -241,3 +242,79 @@ def _with_one_batch_axis(
     return mx.broadcast_to(mask, (*batch, *mask.shape[-3:])).reshape(
         -1, *mask.shape[-3:]
     )
+
+
+def paged_attention(
+    query: Float[mx.array, "B H L D"],
+    key_pages: Float[mx.array, "N H_kv P D"],
+    value_pages: Float[mx.array, "N H_kv P D"],
+    block_table: Int[mx.array, "B M"],
+    context_lens: Int[mx.array, " B"],
+    page_size: int,
+    scale: float | None = None,
+    mask: Literal["causal"] | None = None,
+) -> Float[mx.array, "B H L D"]:
+    """Attend like `flash_attention`, each row to keys and values in its own pages.
+
+    Key j of row b lies in slot j % P of page `block_table[b, j // P]`. Where
+    `kernels.are_on()`, `kernels.paged_attention_tiled` reads the pages where they lie.
+    Elsewhere they are gathered, and MLX attends with its own kernels.
+
+    Args:
+        query: What the L new tokens of each row look for: they are its last ones.
+        key_pages: What each token offers, in N pages that all rows share.
+        value_pages: What each token hands over, in the same slots.
+        block_table: The pages of each row, in the order of its text. What comes after
+            the last page in use may be anything, -1 as a rule.
+        context_lens: The number of tokens of each row, the new ones included. What lies
+            in its last page after them may be anything, and changes nothing.
+        page_size: The number of tokens P that a page has room for.
+        scale: Factor on the scores, 1 / sqrt(D) by default.
+        mask: With "causal", the last query of a row sees all its keys, and each one
+            before it sees one less. None lets all see all.
+
+    Raises:
+        ValueError: `page_size` is not that of the pages, or a kernel finds that shapes,
+            dtypes, pages or lengths do not fit.
+
+    Source: Kwon et al. 2023 (arXiv:2309.06180), section 4.1. Theirs is for GPUs, and
+    for one new token per row.
+    """
+    if page_size != key_pages.shape[2]:
+        raise ValueError(
+            f"paged_attention: expected pages of {page_size} tokens, got "
+            f"{key_pages.shape[2]}"
+        )
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    if kernels.are_on():
+        return kernels.paged_attention_tiled(
+            query, key_pages, value_pages, block_table, context_lens, scale, mask
+        )
+    num_new = query.shape[2] if mask == "causal" else None
+    allowed = _allowed(context_lens, num_new, block_table.shape[1] * page_size)
+    is_key = _allowed(context_lens, None, allowed.shape[-1]).swapaxes(-2, -1)
+    key, value = (
+        mx.where(is_key, _gathered(pages, block_table), 0)
+        for pages in (key_pages, value_pages)
+    )
+    added = mx.where(allowed, 0, -mx.inf).astype(query.dtype)
+    return kernels.attention_of_mlx(query, key, value, scale, added)
+
+
+def _gathered(
+    pages: Float[mx.array, "N H_kv P D"], block_table: Int[mx.array, "B M"]
+) -> Float[mx.array, "B H_kv S D"]:
+    """Put the pages of each row side by side, in the order of its table."""
+    found = pages[mx.clip(block_table, 0, len(pages) - 1)].swapaxes(1, 2)
+    return found.reshape(*found.shape[:2], -1, found.shape[-1])
+
+
+def _allowed(
+    context_lens: Int[mx.array, " B"], num_new: int | None, num_places: int
+) -> Bool[mx.array, "B 1 L S"]:
+    """Tell which places a query may look at: L is 1 if all see the whole context."""
+    ends = context_lens[:, None]
+    if num_new is not None:
+        ends = ends + mx.arange(1 - num_new, 1)
+    return (mx.arange(num_places) < ends[..., None])[:, None]

@@ -15,6 +15,8 @@ from .compiled import Packed, built, packed
 from .compiled import advise_huge_pages as advise_huge_pages
 from .compiled import are_on as are_on
 from .masks import Mask
+from .paged_kernels import paged_attention_online as paged_attention_online
+from .paged_kernels import paged_attention_tiled as paged_attention_tiled
 
 Queries = Float[mx.array, "B H L D"]
 Keys = Float[mx.array, "B H_kv S D"]

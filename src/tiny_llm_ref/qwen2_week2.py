@@ -74,7 +74,7 @@ class Qwen2MultiHeadAttention:
     def __call__(
         self,
         x: Float[mx.array, "B L E"],
-        offset: int,
+        offset: int | Sequence[int],
         cache: TinyKvCache,
         mask: Mask = None,
     ) -> Float[mx.array, "B L E"]:
@@ -82,12 +82,13 @@ class Qwen2MultiHeadAttention:
 
         Args:
             x: Activations of the new tokens.
-            offset: Position of the first of them: how many tokens came before.
+            offset: Position of the first of them: how many tokens came before. From
+                Week 3 on also a sequence: one position for each of the B rows.
             cache: What this layer remembers. The new tokens are added to it.
             mask: "causal", or an array that is added to the scores L x S, or None.
         """
         L = x.shape[1]  # noqa: N806 - as in the shapes
-        positions = slice(offset, offset + L)
+        positions = _positions(offset, L)
         query = mx.unflatten(_product(x, self.wq, self.bq), -1, (self.num_heads, -1))
         key = mx.unflatten(_product(x, self.wk, self.bk), -1, (self.num_kv_heads, -1))
         value = mx.unflatten(_product(x, self.wv, self.bv), -1, (self.num_kv_heads, -1))
@@ -185,7 +186,7 @@ class Qwen2TransformerBlock:
     def __call__(
         self,
         x: Float[mx.array, "B L E"],
-        offset: int,
+        offset: int | Sequence[int],
         cache: TinyKvCache,
         mask: Mask = None,
     ) -> Float[mx.array, "B L E"]:
@@ -262,6 +263,13 @@ class Qwen2ModelWeek2:
         for layer, own_cache in zip(self.layers, cache, strict=True):
             x = layer(x, offset, own_cache, mask="causal")
         return _product(self.norm(x), self.w_lm_head)
+
+
+def _positions(offset: int | Sequence[int], length: int) -> slice | list[slice]:
+    """Return where the new tokens stand: in all rows alike, or in each by itself."""
+    if isinstance(offset, int):
+        return slice(offset, offset + length)
+    return [slice(first, first + length) for first in offset]
 
 
 @functools.cache

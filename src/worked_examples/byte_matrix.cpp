@@ -132,21 +132,12 @@ void check(const Rung& rung, Problem& one) {
   }
 }
 
-/// Time all rungs, in turns: whatever else runs then disturbs all of them alike.
 void time_all(
     const char* where, Problem& one, const std::vector<Rung>& all, int num_rounds,
     int repeats) {
-  std::vector<std::vector<double>> times(all.size());
   const Rows rows{0, one.w.num_rows};
-  for (int round = 0; round < num_rounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto run = [&] { all[i].compute(one, rows); };
-      times[i].push_back(run_ns(all[i].time, repeats, run));
-    }
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    print(all[i].name.c_str(), where, quartile(times[i]));
-  }
+  const auto run = [&](const Rung& rung) { rung.compute(one, rows); };
+  time_in_turns(where, all, num_rounds, repeats, run);
 }
 
 }  // namespace

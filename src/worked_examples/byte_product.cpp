@@ -260,18 +260,10 @@ void check(const std::vector<Rung>& all, Problem& one) {
   }
 }
 
-/// Time all rungs, in turns: whatever else runs then disturbs all of them alike.
 void time_all(
     const char* where, Problem& one, const std::vector<Rung>& all, int num_rounds) {
-  std::vector<std::vector<double>> times(all.size());
-  for (int round = 0; round < num_rounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      times[i].push_back(run_ns(all[i].time, 1, [&] { all[i].compute(one); }));
-    }
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    print(all[i].name.c_str(), where, quartile(times[i]));
-  }
+  const auto run = [&](const Rung& rung) { rung.compute(one); };
+  time_in_turns(where, all, num_rounds, 1, run);
 }
 
 }  // namespace

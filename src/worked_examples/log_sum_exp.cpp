@@ -216,19 +216,9 @@ void check(const Rung& rung, Problem& one) {
   }
 }
 
-/// Time all rungs, in turns: whatever else runs then disturbs all of them alike.
 void time_all(const char* where, Problem& one, int num_rounds, int repeats) {
-  const std::vector<Rung> all = rungs();
-  std::vector<std::vector<double>> times(all.size());
-  for (int round = 0; round < num_rounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto run = [&] { all[i].compute(one); };
-      times[i].push_back(run_ns(all[i].time, repeats, run));
-    }
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    print(all[i].name.c_str(), where, quartile(times[i]));
-  }
+  const auto run = [&](const Rung& rung) { rung.compute(one); };
+  time_in_turns(where, rungs(), num_rounds, repeats, run);
 }
 
 }  // namespace

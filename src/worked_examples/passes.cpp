@@ -182,18 +182,9 @@ void check(const std::vector<Way>& all) {
   }
 }
 
-/// Time all ways, in turns: whatever else runs then disturbs all of them alike.
 void time_all(
     const char* where, const std::vector<Way>& all, int num_rounds, int repeats) {
-  std::vector<std::vector<double>> times(all.size());
-  for (int round = 0; round < num_rounds; ++round) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      times[i].push_back(run_ns(all[i].time, repeats, all[i].run));
-    }
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    print(all[i].name.c_str(), where, quartile(times[i]));
-  }
+  time_in_turns(where, all, num_rounds, repeats, [](const Way& way) { way.run(); });
 }
 
 }  // namespace

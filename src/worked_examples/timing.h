@@ -74,4 +74,22 @@ inline void print_header() {
   std::printf("%-26s %-12s %14s\n", "what", "numbers in", "ns");
 }
 
+/// Time several ways in turns, and print a row for each: whatever else runs then
+/// disturbs all of them alike. A way has a name and the time that counts, and `run` is
+/// called with it.
+template <class Way, class Run>
+void time_in_turns(
+    const char* where, const std::vector<Way>& ways, int num_rounds, int repeats,
+    const Run& run) {
+  std::vector<std::vector<double>> times(ways.size());
+  for (int round = 0; round < num_rounds; ++round) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      times[i].push_back(run_ns(ways[i].time, repeats, [&] { run(ways[i]); }));
+    }
+  }
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    print(ways[i].name.c_str(), where, quartile(times[i]));
+  }
+}
+
 }  // namespace worked

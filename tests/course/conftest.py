@@ -239,6 +239,19 @@ def scripted(tiny_checkpoint: Path, solution: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.fixture
+def main(tiny_checkpoint: Path, solution: Path) -> Callable[..., Ran]:
+    """Return a function that runs `pdm run main`, on the tiny checkpoint and Week 1."""
+    from tiny_llm_course.commands.main import command
+
+    def run(*arguments: object) -> Ran:
+        words = ["--model", tiny_checkpoint, "--solution", solution]
+        words += ["--loader", "week1", *arguments]
+        return CliRunner().invoke(command, [str(word) for word in words])
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """Return the template of a checkout of a learner who has not begun.

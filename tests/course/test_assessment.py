@@ -12,7 +12,7 @@ from tiny_llm_course.editing.lookup import absence
 from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.report.assessment import assess
-from tiny_llm_course.grading.report.screen import print_report
+from tiny_llm_course.grading.report.screen import print_report, shortened
 from tiny_llm_course.grading.report.standing import TaskReport
 from tiny_llm_course.grading.results import PASSED, Result, Results
 from tiny_llm_course.intake import FailedImport
@@ -69,6 +69,18 @@ def solve(checkout: Checkout, *names: str) -> None:
     """Put in our solution of some tasks' symbols."""
     for change in plan(checkout, names, to_stub=False):
         change.path.write_text(change.text)
+
+
+@pytest.mark.parametrize(("num_lines", "num_shown"), [(16, 16), (17, 16), (40, 16)])
+def test_a_long_story_is_shown_with_its_end(num_lines: int, num_shown: int) -> None:
+    """The last line says which promise was broken."""
+    story = [f"step {number}" for number in range(num_lines)]
+
+    lines = shortened("\n".join(story)).splitlines()
+
+    assert len(lines) == num_shown
+    assert (lines[:14], lines[-1]) == (story[:14], story[-1])
+    assert ("..." in lines) == (num_lines > 16)
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,7 @@ def test_an_engine_is_chosen_by_its_key_or_with_all_of_its_library(
 def test_only_the_last_variants_have_kernels() -> None:
     on = [kind.key for kind in KINDS if environment(kind)["TINY_LLM_KERNELS"] == "own"]
 
-    assert on == ["kernels", "everything"]
+    assert on == ["kernels", "everything", "week3"]
 
 
 def test_a_model_is_not_asked_for_more_positions_than_it_has() -> None:

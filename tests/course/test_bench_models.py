@@ -1,5 +1,9 @@
 """The models that `pdm run bench` times: where they come from, and what is missing."""
 
+import importlib
+import json
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +14,9 @@ import pytest
 from tiny_llm_lab.bench import models, ours
 from tiny_llm_lab.bench.engines import MissingError
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, load_mlx, random_model
+from tiny_llm_lab.bench.random_model import folder_of
+from tiny_llm_ref.kv_cache import TinyKvFullCache
+from tiny_llm_ref.qwen2_week2 import Qwen2ModelWeek2
 
 SMALL: dict[str, Any] = {
     "model_type": "qwen2",
@@ -24,6 +31,16 @@ SMALL: dict[str, Any] = {
     "rms_norm_eps": 1e-06,
     "tie_word_embeddings": True,
 }
+
+
+@dataclass
+class Written:
+    """A solution that has these names."""
+
+    names: dict[str, Any]
+
+    def get(self, name: str) -> Any:  # noqa: ANN401
+        return self.names[name]
 
 
 def logits_of(network: Any) -> np.ndarray:  # noqa: ANN401 - mlx_lm has no types
@@ -61,6 +78,35 @@ def test_a_model_that_was_half_written_is_written_anew(tmp_path: Path) -> None:
     folder = random_model(SMALL, tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_random_model_for_peers_has_the_sizes_that_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    folder = folder_of(SMALL, tmp_path)
+
+    said = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert {name: said[name] for name in SMALL} == SMALL
+    assert said["dtype"] == "float16"
+    assert folder_of(SMALL, tmp_path) == folder
+
+
+@pytest.mark.parametrize(
+    ("peer", "library", "option"),
+    [
+        ("peer_llama_cpp", "llama_cpp", "q4_0"),
+        ("peer_onnxruntime", "onnxruntime_genai", "int4"),
+        ("peer_openvino", "openvino_genai", "int4-bfloat16"),
+    ],
+)
+def test_a_peer_that_is_not_installed_says_what_brings_it(
+    peer: str, library: str, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    build = importlib.import_module(f"tiny_llm_lab.bench.{peer}").build
+
+    with pytest.raises(MissingError, match=r"`pdm install -L pdm\..*\.lock`"):
+        build(models.QWEN2_0_5B, "ref", option)
 
 
 def test_dense_weights_are_what_the_bits_stand_for(small: str) -> None:
@@ -105,6 +151,40 @@ def test_a_prompt_in_two_pieces_fills_the_cache() -> None:
     np.testing.assert_allclose(in_pieces, at_once, atol=1e-4)
 
 
+class ThatScores:
+    """A stand-in for Week 3's model, which notes what it is asked for."""
+
+    asked: list[tuple[int, int | None]]
+
+    def __init__(self, network: Any, enable_flash_attn: bool) -> None:  # noqa: ANN401
+        assert enable_flash_attn
+        self.parts = Qwen2ModelWeek2(network)
+        self.num_hidden_layers = self.parts.num_hidden_layers
+        self.asked = []
+
+    def __call__(
+        self,
+        inputs: mx.array,
+        offset: int,
+        cache: list[Any],
+        logits_to_keep: int | None = None,
+    ) -> mx.array:
+        self.asked.append((inputs.shape[1], logits_to_keep))
+        return self.parts(inputs, offset, cache)
+
+
+def test_the_model_of_week_3_reads_a_prompt_at_once_and_scores_its_end() -> None:
+    written = {
+        "qwen2_week3.Qwen2ModelWeek3": ThatScores,
+        "kv_cache.TinyKvFullCache": TinyKvFullCache,
+    }
+    engine = ours.Week3Engine(Written(written), EMBEDDED_MODEL)
+
+    engine.prefill(5)()
+
+    assert engine.model.asked[1:] == [(5, 1)]
+
+
 def test_packed_weights_count_as_they_were_loaded() -> None:
     engine = ours.build(EMBEDDED_MODEL, "ref", "quantised")
 
@@ -120,7 +200,9 @@ def test_packed_weights_count_as_they_were_loaded() -> None:
     assert least < engine.stored.weight_bytes < 1.02 * least
 
 
-@pytest.mark.parametrize("variant", ["week1", "cache", "kernels", "everything"])
+@pytest.mark.parametrize(
+    "variant", ["week1", "cache", "kernels", "everything", "week3"]
+)
 def test_a_variant_that_is_not_there_is_missing(variant: str, tmp_path: Path) -> None:
     """A learner on Day 2 has no kernels, which must not give a stack trace."""
     (tmp_path / "basics.py").touch()

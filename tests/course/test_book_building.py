@@ -15,6 +15,7 @@ from tiny_llm_course.book.chapter_data import fill_in, sources_of, values_of
 from tiny_llm_course.book.formulas import FormulaError, render
 from tiny_llm_course.book.links import external
 from tiny_llm_course.book.sources import address, line_of, listing, pages
+from tiny_llm_course.book.tables import lacking
 from tiny_llm_course.places import BOOK, CHAPTERS
 
 DAY = "week-1-day-3-grouped-query-attention"
@@ -127,6 +128,19 @@ def test_a_table_stands_under_the_column_names_of_the_chapter(spoilt: Spoilt) ->
     assert cells[5:10] == rows[0]
     assert len(cells) == 5 * (1 + len(rows))
     assert "lab-ablation: expected as many :columns: as cells, 5" in spoilt.said
+
+
+@pytest.mark.parametrize(
+    ("row", "lacks"),
+    [(["a", "`?`"], None), (["a"], "as many :columns:"), (["a", "`?\n`"], "one line")],
+)
+def test_the_rows_of_a_table_fit_its_columns_and_lines(
+    row: list[str], lacks: str | None
+) -> None:
+    """A token may hold a new line, which would end the table."""
+    said = lacking([row], ["step", "text"])
+
+    assert lacks in said if lacks and said else said == lacks
 
 
 def test_one_language_shows_no_switch(spoilt: Spoilt) -> None:

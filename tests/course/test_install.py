@@ -13,7 +13,7 @@ from tiny_llm_course import install_torch
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-LOCKS = ["pdm.lock", "pdm.cuda.lock", "pdm.llama.lock"]
+LOCKS = ["pdm.lock", "pdm.cuda.lock", "pdm.llama.lock", "pdm.peers.lock"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 PLATFORMS = [
     ("Linux", "x86_64"),
@@ -79,12 +79,21 @@ def test_each_lock_holds_one_backend_of_mlx() -> None:
     """Both install a libmlx.so in the same place; the later one would win."""
     found = [names(lock) & {"mlx-cpu", "mlx-cuda-13"} for lock in LOCKS]
 
-    assert found == [{"mlx-cpu"}, {"mlx-cuda-13"}, {"mlx-cpu"}]
+    assert found == [{"mlx-cpu"}, {"mlx-cuda-13"}, {"mlx-cpu"}, {"mlx-cpu"}]
 
 
 def test_only_who_asks_for_llama_cpp_compiles_it() -> None:
     """PyPI has only its source, which takes ten minutes to compile."""
-    assert ["llama-cpp-python" in names(lock) for lock in LOCKS] == [False, False, True]
+    assert [lock for lock in LOCKS if "llama-cpp-python" in names(lock)] == [
+        "pdm.llama.lock"
+    ]
+
+
+def test_only_who_asks_for_more_peers_downloads_them() -> None:
+    """They take 200 MB, and only the bench uses them."""
+    of_peers = {"onnxruntime-genai", "openvino-genai"}
+
+    assert [lock for lock in LOCKS if of_peers & names(lock)] == ["pdm.peers.lock"]
 
 
 def test_without_a_gpu_nothing_of_cuda_is_locked() -> None:

@@ -12,8 +12,12 @@ import pytest
 
 from tiny_llm_course.grading.diagnosis.interface import difference
 from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.scenarios.batched import Batched
 from tiny_llm_course.grading.scenarios.caching import InPieces
 from tiny_llm_course.grading.scenarios.fakes import ByteTokenizer
+from tiny_llm_course.grading.scenarios.pieces import InSteps
+from tiny_llm_course.grading.scenarios.served import Served
+from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Task, tasks
@@ -203,6 +207,33 @@ def test_a_call_in_pieces_is_told_by_what_ours_has_to_be_given(tmp_path: Path) -
     assert told(tmp_path, code, call) == (
         "`Qwen2MultiHeadAttention.__call__` takes (x, mask), and is called as "
         "(x, offset, cache, mask=None)."
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Batched("batch.batch_generate", (["Once"],), {"batch_size": 1}),
+        InSteps("qwen2_week3.run_pieces", ("model",), texts=((1, 2),)),
+    ],
+    ids=str,
+)
+def test_a_function_that_a_scenario_gives_the_rest_differs_in_nothing(
+    call: Call,
+) -> None:
+    assert difference(call, load_solution(REFERENCE.name)) == ""
+
+
+def test_a_scenario_passes_what_a_function_has_to_be_given(tmp_path: Path) -> None:
+    """What it passes stands in its `run`, so `args` is empty."""
+    call = Served("server.create_app", (), drive=str, shown="GET /health")
+    ours = "engine, limits, *, admission=None, metrics=None, model_name='tiny'"
+    code = "def create_app({}):\n    return None\n"
+
+    assert told(tmp_path, code.format(ours), call) == ""
+    assert told(tmp_path / "theirs", code.format("engine"), call) == (
+        "`create_app` takes (engine), and is called as (engine, limits, "
+        "admission=None, metrics=None, model_name='tiny')."
     )
 
 

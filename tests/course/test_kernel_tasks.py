@@ -39,23 +39,23 @@ inline int multiply(int a, int b) {
 }  // namespace tiny_llm
 """
 ANSWER = "#pragma once\nnamespace tiny_llm::detail {\nint far();\n}\n"
-STUB = 'todo("week 3, day 1, task {}");'
+STUB = 'todo("week 9, day 1, task {}");'
 OWN = "return a + b;  // mine"
 LINES = {"add": 9, "subtract": 14, "multiply": 19}
 """The positions of the functions in the stub."""
 
 TASKS = (
     Task(
-        Address(3, 1, 1),
+        Address(9, 1, 1),
         "a-chapter",
         (),
         kernels=("sums.h:add", "sums.h:subtract"),
     ),
     Task(
-        Address(3, 1, 2),
+        Address(9, 1, 2),
         "a-chapter",
         (),
-        builds_on=(Address(3, 1, 1),),
+        builds_on=(Address(9, 1, 1),),
         kernels=("sums.h:multiply",),
     ),
 )
@@ -69,11 +69,11 @@ def file(
     entitle: Callable[..., None],
 ) -> Path:
     """Add a day of C++ to the course and its files to the checkout."""
-    names = {"week_3": "Kernels", "week_3_day_1": "Sums"}
-    tasks = {"week_3_day_1_task_1": "Sums", "week_3_day_1_task_2": "Products"}
+    names = {"week_9": "Kernels", "week_9_day_1": "Sums"}
+    tasks = {"week_9_day_1_task_1": "Sums", "week_9_day_1_task_2": "Products"}
     entitle(**names, **tasks)
-    day = Day(3, 1, "a-chapter", TASKS)
-    course = (*weeks(), Week(3, (day,)))
+    day = Day(9, 1, "a-chapter", TASKS)
+    course = (*weeks(), Week(9, (day,)))
     monkeypatch.setattr(syllabus, "weeks", lambda: course)
     folder = checkout.reference_kernels / "kernels"
     (folder / "sums.h").write_text(REFERENCE)
@@ -95,7 +95,7 @@ def test_a_file_with_nothing_to_write_is_an_answer(
 
 
 Run = Callable[[str], Ran]
-HERE = "--week 3 --day 1 --task"
+HERE = "--week 9 --day 1 --task"
 PLACE = "src/extensions/kernels/sums.h"
 
 
@@ -128,7 +128,7 @@ def test_next_shows_files_and_lines(file: Path, pdm_run: Run) -> None:
 
     said = pdm_run(f"next {HERE} 1").stdout
 
-    assert "Next: week 3, day 1, task 1: Sums (not started)" in said
+    assert "Next: week 9, day 1, task 1: Sums (not started)" in said
     assert f"  write  {PLACE}:{LINES['add']}  add\n" in said
     assert f"  write  {PLACE}:{LINES['subtract']}  subtract\n" in said
 

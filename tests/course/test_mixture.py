@@ -1,6 +1,8 @@
 """`pdm run main --solution tiny_llm`: a learner's finished parts run with ours."""
 
 import ast
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +12,12 @@ from click.testing import Result
 import tiny_llm_ref.layer_norm
 from tiny_llm_course.editing.plans import plan
 from tiny_llm_course.editing.saving import write
+from tiny_llm_course.inference.blame import SolutionError
 from tiny_llm_course.inference.loaders import has_kernels
 from tiny_llm_course.inference.mixture import Mixture
-from tiny_llm_course.places import Checkout
+from tiny_llm_course.places import REFERENCE, Checkout
+from tiny_llm_course.serving import starting
+from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Task, tasks
 
 WEEK_1 = [
@@ -285,3 +290,77 @@ def test_our_solution_is_not_changed_by_it(main: Main, checkout: Checkout) -> No
 
     assert vars(tiny_llm_ref.layer_norm) == before
     assert main("--solution ref").exit_code == 0
+
+
+def test_errors_of_the_learners_parts_are_caught_by_ours(tmp_path: Path) -> None:
+    """Or a full queue of the learner's is a mistake of our server: 500 for 429."""
+    folder = tmp_path / "learners"
+    shutil.copytree(REFERENCE, folder)
+    learners = load_solution(f"{folder}")
+
+    mixture = Mixture(learners.folder, learners.package, ["limits.Admission"])
+
+    gate = mixture.get("limits.Admission")(1)
+    gate.enter()
+    with pytest.raises(mixture.get("fields.RefusedError")):
+        gate.enter()
+
+
+@pytest.fixture
+def serve(
+    checkout: Checkout, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], starting.Served]:
+    """Return a function that builds a server of what the learner has begun."""
+    monkeypatch.setenv("TINY_LLM_HOME", str(checkout.root))
+    monkeypatch.syspath_prepend(checkout.root / "src")
+    settings = starting.Settings("tiny_llm", attempts=True, model=str(tiny_checkpoint))
+    return lambda: starting.start(settings)
+
+
+def rename(checkout: Checkout, file: str, *names: str) -> None:
+    """Give attributes other names in one of the learner's files."""
+    path = checkout.starter / file
+    inner = rf"(?<=\.)({'|'.join(names)})\b"
+    path.write_text(re.sub(inner, r"my_\1", path.read_text()))
+
+
+def test_our_server_runs_on_the_learners_first_two_weeks(
+    serve: Callable[[], starting.Served], checkout: Checkout
+) -> None:
+    """What they call the parts of a layer is up to them: our Week 3 reads ours."""
+    solve(checkout, up_to(2, 3))
+    rename(checkout, "qwen2_week2.py", "layers", "norm", "attention", "wq", "attend")
+
+    assert not serve().engine.has_work
+
+
+def test_our_cache_does_not_look_into_the_learners_pool(
+    serve: Callable[[], starting.Served], checkout: Checkout
+) -> None:
+    [pool] = [one for one in tasks() if str(one.address) == "week 3, day 3, task 1"]
+    solve(checkout, [pool])
+    rename(checkout, "paged_kv_cache.py", "pages")
+
+    assert not serve().engine.has_work
+
+
+@pytest.mark.parametrize("symbol", sorted(starting.TOGETHER[0]))
+def test_server_hears_a_model_that_is_whole(
+    symbol: str, serve: Callable[[], starting.Served], checkout: Checkout
+) -> None:
+    solve(checkout, up_to(3, 2))
+    write_in(checkout, symbol, breaks(symbol))
+
+    with pytest.raises(SolutionError, match=f"heard {symbol}"):
+        serve()
+
+
+def test_error_that_the_learner_raises_is_what_our_server_expects(
+    checkout: Checkout,
+) -> None:
+    """Else a bad request to the learner's parser would be answered as our mistake."""
+    solve(checkout, [one for one in tasks() if one.address.week == 3])
+    mixture = Mixture(checkout.starter, "tiny_llm", ["protocol.read_object"])
+
+    with pytest.raises(mixture.get("fields.BadRequestError")):
+        mixture.get("protocol.read_object")(b"[")

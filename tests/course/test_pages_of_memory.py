@@ -2,13 +2,15 @@
 
 import platform
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
 
 from tiny_llm_ref import kernels
-from tiny_llm_ref.kv_cache import TinyKvFullCache
+from tiny_llm_ref.kv_cache import TinyKvCache, TinyKvFullCache
+from tiny_llm_ref.paged_kv_cache import TinyKvPagedCache, TinyKvPagedPool
 
 ROLLUP = Path("/proc/self/smaps_rollup")
 
@@ -76,15 +78,21 @@ def test_a_cache_that_grows_keeps_its_tokens() -> None:
         assert mx.array_equal(seen[1], 2 * new[:, :, :stop])
 
 
+@pytest.mark.parametrize(
+    "make", [TinyKvFullCache, lambda: TinyKvPagedCache(TinyKvPagedPool(num_pages=4))]
+)
 @pytest.mark.parametrize(("made_with", "then"), [("own", "none"), ("none", "own")])
 def test_a_cache_stays_with_what_it_was_made_for(
-    monkeypatch: pytest.MonkeyPatch, made_with: str, then: str
+    monkeypatch: pytest.MonkeyPatch,
+    made_with: str,
+    then: str,
+    make: Callable[[], TinyKvCache],
 ) -> None:
     """The environment is asked once, and not whenever a buffer grows."""
     advised: list[mx.array] = []
     monkeypatch.setattr(kernels, "advise_huge_pages", advised.append)
     monkeypatch.setenv("TINY_LLM_KERNELS", made_with)
-    cache = TinyKvFullCache()
+    cache = make()
     monkeypatch.setenv("TINY_LLM_KERNELS", then)
 
     cache.update_and_fetch(mx.ones((1, 2, 3, 4)), mx.ones((1, 2, 3, 4)))

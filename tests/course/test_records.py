@@ -55,6 +55,13 @@ def test_text_stands_there_as_often_as_the_record_says() -> None:
     assert replaced("both", "a + a", replacements([2, "a", "b"])) == "b + b"
 
 
+def test_helper_keeps_its_decorator() -> None:
+    """Without it, a dataclass takes no arguments."""
+    text = python_text.text_of("block_manager.BlockManager")
+
+    assert text.startswith("@dataclass\nclass _Page:")
+
+
 def test_pairs_are_replaced_one_after_the_other() -> None:
     changes = replacements(["x", "z", "y", "x", "z", "y"])
 

@@ -187,6 +187,21 @@ def test_pieces_of_the_reference_may_take_the_place_of_a_name() -> None:
     assert not any("scales" in one for one in placed)
 
 
+def test_pieces_of_a_text_may_stand_in_the_same_text() -> None:
+    """Where the reference fails. A piece within itself would have no end."""
+    ours = text_of("quantize.dequantize")
+    assert ours is not None
+
+    made = set[str]()
+    for repair in repairs_of(ours, "value", pieces_of(ours)):
+        there = repair.slot.node
+        repair.slot.put(repair.node)
+        made.add(ast.unparse(ours.tree))
+        repair.slot.put_back(there)
+
+    assert any("2 ** 2 ** bits" in one for one in made)
+
+
 def test_what_is_right_needs_no_repair(tmp_path: Path) -> None:
     assert (
         _repaired(tmp_path, SILU, "def silu(x):\n    return x * mx.sigmoid(x)\n")

@@ -31,7 +31,16 @@ READ_BY_PROGRAMS = {
         "a docstring of the starter, translated like all of them"
     ),
     "not started": "a status in files, which the catalogue has a word for",
+    'Basic realm="tiny-llm", charset="UTF-8"': "a header that browsers read",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'": (
+        "a header that browsers read"
+    ),
     "model name": "a line of /proc/cpuinfo",
+    "engine = Engine(model, tokenizer": "a call, written as code",
+    "SamplingParams(max_tokens=1, prompt_logprobs=True, logprobs=0)": "another",
+    "lambda tokens, parent=-1: 7": "a hash, written as code",
+    "lambda tokens, parent=-1: tokens[0]": "another",
     "changed in place": "evidence, which is compared and not shown",
     "no token id": "evidence, which is compared and not shown",
     "(?<=unexpected keyword argument ).*": "a pattern",
@@ -45,8 +54,13 @@ READ_BY_PROGRAMS = {
     " is unsafe as a name in a namespace": "from a process that has only Python",
     " characters are too many": "from a process that has only Python",
 }
-NAMES_OF_CASES = {"grading/scenarios/heads.py", "grading/scenarios/predicting.py"}
-"""Files whose longer texts are names of tests, or what a model is given to read."""
+NAMES_OF_CASES = {
+    *("grading/scenarios/heads.py", "grading/scenarios/predicting.py"),
+    *("grading/scenarios/bodies.py", "grading/scenarios/served.py"),
+    "grading/scenarios/scripted_engine.py",
+}
+"""Files whose longer texts are names of tests, or what a model is given to read, or a
+server: by its client, and by its engine."""
 
 
 def files() -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from tiny_llm_ref import kernels
 from tiny_llm_ref.kv_cache import TinyKvFullCache
+from tiny_llm_ref.paged_kv_cache import TinyKvPagedCache, TinyKvPagedPool
 from tiny_llm_ref.quantize import QuantizedWeights, quantize
 from tiny_llm_ref.qwen2_week2 import Qwen2TransformerBlock
 
@@ -101,12 +102,13 @@ def by_kernels(
 
 
 @pytest.mark.parametrize("offset", [0, 5])
-@pytest.mark.parametrize("num_tokens", [1, 2, 33])
+@pytest.mark.parametrize("num_tokens", [1, 2, 33, 600])
 def test_a_layer_is_its_kernels_in_a_row(num_tokens: int, offset: int) -> None:
+    """Of a long text, it takes the tokens in pieces, which changes nothing."""
     matrices, vectors = weights()
     x = mx.random.normal((1, num_tokens, E))
-    keys = mx.random.normal((1, KV_HEADS, 40, D))
-    values = mx.random.normal((1, KV_HEADS, 40, D))
+    keys = mx.random.normal((1, KV_HEADS, num_tokens + 10, D))
+    values = mx.random.normal((1, KV_HEADS, num_tokens + 10, D))
 
     right = by_kernels(matrices, vectors, x, (keys, values), offset)
     found = kernels.run_layer(layer_of(matrices, vectors), x, keys, values, offset)
@@ -185,6 +187,26 @@ def test_a_layer_in_one_operation_agrees_with_one_in_many(
     right = block_of(*made)(x, 0, TinyKvFullCache(), "causal")
 
     assert mx.max(mx.abs(found - right)) < 0.05 * mx.max(mx.abs(right))
+
+
+@pytest.mark.parametrize("num_tokens", [1, 5, 40])
+def test_a_text_in_pages_takes_the_operation_too(
+    num_tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draft and its judge rewind their caches, which only pages can."""
+    block, pool = block_of(), TinyKvPagedPool()
+    full, paged = TinyKvFullCache(), TinyKvPagedCache(pool)
+    before, x = (mx.random.normal((1, length, E)) for length in (20, num_tokens))
+    block(before, 0, full, "causal")
+    block(before, 0, paged, "causal")
+    paged.rewind(3)
+    block(before[:, -3:], 17, paged, "causal")
+    monkeypatch.setattr(TinyKvPagedCache, "update_and_fetch", unused)
+
+    found = block(x, 20, paged, "causal")
+
+    assert mx.allclose(found, block(x, 20, full, "causal"), rtol=1e-5, atol=1e-5)
+    assert paged.offset == 20 + num_tokens
 
 
 def test_a_layer_that_is_not_written_is_left_to_the_operations_one_by_one(

@@ -27,10 +27,24 @@ FLOW = {
     "sampler": (["likeliest"], ["greedy", "draws"]),
     "speed": (["ids"], ["costs"]),
     "loop": (["greedy"], ["story"]),
+    "rows": (["pieces"], ["rows"]),
+    "scheduler": (["request"], ["pieces"]),
+    "engine": (["request", "greedy"], ["story"]),
+    "server": (["asked"], ["request", "answered"]),
+    "load": (["asked"], ["admitted"]),
 }
 """What comes into each part and what goes out: strips, shares, words or facts."""
 
-FACTS = ("kept", "costs")
+FACTS = (
+    "kept",
+    "costs",
+    "asked",
+    "answered",
+    "request",
+    "admitted",
+    "pieces",
+    "rows",
+)
 """Those that are sentences of the catalogue."""
 
 

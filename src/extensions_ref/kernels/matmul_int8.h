@@ -41,6 +41,7 @@ void pack_panel(const QuantizedMatrix<Scale>& w, int first_row, const Panel& pan
 #if defined(__x86_64__)
   const bool is_wide = instructions() == Instructions::avx512_vnni;
   if (is_wide) detail::pack_avx512(w, first_row, panel.q);
+  if (is_wide && detail::pack_scales_avx512(w, first_row, panel)) return;
 #else
   constexpr bool is_wide = false;
 #endif

@@ -1,4 +1,4 @@
-/// How `pack_panel` lays out the integers of a panel.
+/// How `pack_panel` lays out a panel.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #endif
 
 #include "kernels/instructions.h"
+#include "kernels/numbers.h"
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
 
@@ -90,6 +91,16 @@ TINY_LLM_AVX512_VNNI inline void transpose(
   columns[3] = _mm512_unpackhi_epi64(ab_high, cd_high);
 }
 
+/// Ask memory for a part of the next panel, whose rows follow these: for as much as 16
+/// bytes of each row are, so that all of it is asked for when the last of them are read.
+inline void ask_for_next(const std::byte* const* rows, int row_bytes, int offset) {
+  const std::byte* const next =
+      rows[0] + std::ptrdiff_t{panel_rows} * row_bytes + offset * panel_rows;
+  for (int line = 0; line < 16 * panel_rows; line += 64) {
+    __builtin_prefetch(next + line, 0, 2);
+  }
+}
+
 /// Bytes are transposed as they are stored, and their parts taken out afterwards.
 template <class Scale>
 TINY_LLM_AVX512_VNNI void pack_avx512(
@@ -104,6 +115,7 @@ TINY_LLM_AVX512_VNNI void pack_avx512(
   const int row_bytes = w.num_columns / per_byte;
   int done = 0;  // bytes of the block
   for (int offset = 0; offset < row_bytes; offset += 16) {
+    ask_for_next(rows, row_bytes, offset);
     // A group of 32 weights has 8 bytes with 2 bits, and may be the last of its row.
     const bool is_half = offset + 8 == row_bytes;
     __m512i columns[4];
@@ -126,6 +138,63 @@ TINY_LLM_AVX512_VNNI void pack_avx512(
       done = 0;
     }
   }
+}
+
+/// Widen numbers that stand in the lower halves of words, or in the upper ones.
+TINY_LLM_AVX512_VNNI inline __m512 widen(Float16, __m512i words, int part) {
+  const __m512i halves = _mm512_srli_epi32(words, static_cast<unsigned>(16 * part));
+  return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(halves));
+}
+
+TINY_LLM_AVX512_VNNI inline __m512 widen(BFloat16, __m512i words, int part) {
+  const __m512i halves = _mm512_srli_epi32(words, static_cast<unsigned>(16 * part));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(halves, 16));
+}
+
+TINY_LLM_AVX512_VNNI inline __m512 widen(float, __m512i words, int) {
+  return _mm512_castsi512_ps(words);
+}
+
+/// Lay out numbers of a panel's rows, one for each group: 16 bytes of a row at once, so
+/// each row has as many at least. If they are not a multiple, some are laid out twice.
+template <class Scale>
+TINY_LLM_AVX512_VNNI void pack_numbers_avx512(
+    const Scale* const (&numbers)[panel_rows], int num_groups, float* to) {
+  constexpr int per_word = 4 / sizeof(Scale);
+  const std::byte* rows[panel_rows];
+  for (int r = 0; r < panel_rows; ++r) {
+    rows[r] = reinterpret_cast<const std::byte*>(numbers[r]);
+  }
+  constexpr int size = sizeof(Scale);
+  for (int done = 0; done < num_groups; done += 4 * per_word) {
+    ask_for_next(rows, num_groups * size, done * size);
+    const int first = std::min(done, num_groups - 4 * per_word);
+    __m512i columns[4];
+    transpose<16>(rows, first * size, columns);
+    for (int c = 0; c < 4; ++c) {
+      for (int part = 0; part < per_word; ++part) {
+        const int group = first + c * per_word + part;
+        _mm512_storeu_ps(to + group * panel_rows, widen(Scale{}, columns[c], part));
+      }
+    }
+  }
+}
+
+/// Lay out the scales and the biases. Returns whether there are enough of them.
+template <class Scale>
+TINY_LLM_AVX512_VNNI bool pack_scales_avx512(
+    const QuantizedMatrix<Scale>& w, int first_row, const Panel& panel) {
+  if (w.groups() * sizeof(Scale) < 16) return false;
+  const Scale* scales[panel_rows];
+  const Scale* biases[panel_rows];
+  for (int r = 0; r < panel_rows; ++r) {
+    const int row = row_of_panel(w, first_row, r);
+    scales[r] = w.row_scales(row);
+    biases[r] = w.row_biases(row);
+  }
+  pack_numbers_avx512(scales, w.groups(), panel.scales);
+  pack_numbers_avx512(biases, w.groups(), panel.biases);
+  return true;
 }
 #endif
 

@@ -7,22 +7,9 @@
 #include <mlx/array.h>
 #include <nanobind/nanobind.h>
 
-#include "glue/weight.h"
+#include "glue/layer_arrays.h"
 
 namespace tiny_llm::ops {
-
-/// What a layer consists of, evaluated.
-struct LayerArrays {
-  std::vector<Weight> matrices;           ///< query, key, value, output, gate, up, down
-  std::vector<mlx::core::array> vectors;  ///< three biases, then the gains of both norms
-  int num_heads;
-  float eps;
-  double base;
-
-  int hidden_size() const { return matrices[0].num_columns(); }
-  int head_dim() const { return matrices[0].num_rows() / num_heads; }
-  int num_kv_heads() const { return matrices[1].num_rows() / head_dim(); }
-};
 
 /// A layer: see `Layer` in kernels.py.
 class Layer {

@@ -10,10 +10,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 #include "kernels/attention.h"
+#include "kernels/buffer.h"
 #include "kernels/fused.h"
 #include "kernels/int8.h"
 #include "kernels/matmul_int8.h"
@@ -58,16 +58,14 @@ class TokenVectors {
  public:
   TokenVectors() = default;
   TokenVectors(int num_tokens, int length)
-      : length_(length),
-        numbers_(std::make_unique_for_overwrite<float[]>(
-            static_cast<std::size_t>(num_tokens) * static_cast<std::size_t>(length))) {}
+      : length_(length), numbers_(std::ptrdiff_t{num_tokens} * length) {}
 
-  float* data() const { return numbers_.get(); }
+  float* data() const { return numbers_.data(); }
   int length() const { return length_; }
 
  private:
   int length_ = 0;
-  std::unique_ptr<float[]> numbers_;
+  Buffer<float> numbers_;
 };
 
 /// A layer at work on L tokens of one text.

@@ -8,7 +8,8 @@
 /// Nobody waits for a thread that has not come: on a busy machine it may take
 /// milliseconds to, and the others do all the work meanwhile.
 ///
-/// What is run must not throw, and must not call `run` itself.
+/// What is run must not throw. It may call `run` itself, as a kernel that works on a piece
+/// of something larger does: that piece is then done by the thread that has taken it.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/quantized_matrix.h"
@@ -47,6 +49,25 @@ inline bool are_hindered() {
 inline void hinder(int taken) {
   if (taken % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
+
+/// While there is one, its thread shares nothing: it does all that it runs by itself.
+///
+/// What is run then may throw: the caller gets to see it.
+class Alone {
+ public:
+  Alone() : was_alone_(std::exchange(is_alone_, true)) {}
+  ~Alone() { is_alone_ = was_alone_; }
+
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+  /// Tell whether the thread that asks shares nothing.
+  static bool is_so() { return is_alone_; }
+
+ private:
+  static inline thread_local bool is_alone_ = false;
+  bool was_alone_;
+};
 
 class ThreadPool {
  public:
@@ -85,7 +106,7 @@ class ThreadPool {
  private:
   /// Do what `run` says, without getting in the way.
   void share(int num_pieces, const Work& work) {
-    if (num_pieces <= 1 || helpers_.empty()) {
+    if (num_pieces <= 1 || helpers_.empty() || Alone::is_so()) {
       for (int piece = 0; piece < num_pieces; ++piece) work(piece);
       return;
     }
@@ -122,9 +143,15 @@ class ThreadPool {
       const auto taken = state & pieces_mask;
       if (taken >= static_cast<std::uint64_t>(num_pieces_.load())) return;
       if (!state_.compare_exchange_weak(state, state + 1)) continue;
-      (*work)(static_cast<int>(taken));
+      do_alone(*work, static_cast<int>(taken));
       num_done_.fetch_add(1, std::memory_order_release);
     }
+  }
+
+  /// A piece is not shared once more: the lock is taken, and the others are busy.
+  static void do_alone(const Work& work, int piece) {
+    const Alone alone;
+    work(piece);
   }
 
   void help() {

@@ -37,7 +37,11 @@ class _Attention(Qwen2MultiHeadAttention):
         self.theta: float = given.arguments["theta"]
 
     def __call__(
-        self, x: mx.array, offset: int, cache: TinyKvCache, mask: Mask = None
+        self,
+        x: mx.array,
+        offset: int | Sequence[int],
+        cache: TinyKvCache,
+        mask: Mask = None,
     ) -> mx.array:
         query, key, value = self.split(x)
         keys, values, _, mask = cache.update_and_fetch(
@@ -67,14 +71,14 @@ class _Attention(Qwen2MultiHeadAttention):
             )
         ]
 
-    def rotate(self, x: mx.array, offset: int) -> mx.array:
+    def rotate(self, x: mx.array, offset: int | Sequence[int]) -> mx.array:
         return mx.fast.rope(
             x,
             self.head_dim,
             traditional=False,
             base=self.theta,
             scale=1.0,
-            offset=offset,
+            offset=offset if isinstance(offset, int) else mx.array([*offset]),
         )
 
 

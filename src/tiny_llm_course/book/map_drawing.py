@@ -11,6 +11,7 @@ from tiny_llm_course.book.map_parts import (
     BEGINNING,
     END,
     MLP,
+    SERVICE,
     Part,
     place,
     state,
@@ -32,7 +33,7 @@ def drawn(today: Day | None) -> str:
     weeks_of_links = "".join(_week(week, today) for week in weeks())
     return (
         f'<nav class="model-map" aria-label="{_text("label")}">'
-        f'<div class="map-drawing">'
+        f'<div class="map-drawing">{_service(today)}'
         f'<div class="map-top">{_lane(BEGINNING, today)}{_sentence()}</div>'
         f'<div class="map-rest"><div class="map-block">'
         f'<p class="map-label">{_text("block")}</p>{lanes}</div>'
@@ -63,6 +64,14 @@ def day_label(day: tuple[int, int]) -> str:
         one for week in weeks() for one in week.days if (one.week, one.number) == day
     )
     return text("day", week=day[0], day=day[1], title=found.title)
+
+
+def _service(today: Day | None) -> str:
+    """Return what serves the model: from its week on, and on pages of no day."""
+    built = [one for one in SERVICE if one.tasks]
+    if not built or (today and today.week < built[0].days[0][0]):
+        return ""
+    return f'<div class="map-service">{_lane(built, today)}</div>'
 
 
 def _sentence() -> str:

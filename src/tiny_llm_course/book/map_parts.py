@@ -59,13 +59,21 @@ ATTENTION = (
     Part("norm_1", _NORM),
     Part("qkv", ("basics.linear", "qwen2_week1.Qwen2MultiHeadAttention", *_PRODUCT)),
     Part("rope", ("positional_encoding.RoPE", "fused.h:rope")),
-    Part("cache", ("kv_cache.TinyKvFullCache",)),
+    Part(
+        "cache",
+        (
+            "kv_cache.TinyKvFullCache",
+            "kv_cache.BatchingKvCache",
+            "paged_kv_cache.TinyKvPagedCache",
+        ),
+    ),
     Part(
         "attention",
         (
             "attention.scaled_dot_product_attention_simple",
             "attention.scaled_dot_product_attention_grouped",
             "attention.flash_attention",
+            "attention.paged_attention",
         ),
     ),
     Part("output", ("basics.linear", *_PRODUCT)),
@@ -88,7 +96,16 @@ END = (
         "loop", ("generate.simple_generate", "generate.simple_generate_with_kv_cache")
     ),
 )
-PARTS = (*BEGINNING, *ATTENTION, *MLP, *END)
+SERVICE = (
+    Part("rows", ("qwen2_week3.Qwen2ModelWeek3", "batch.batch_generate")),
+    Part("scheduler", ("scheduler.Scheduler",)),
+    Part("engine", ("engine.Engine",)),
+    Part("server", ("server.create_app",)),
+    Part("load", ("limits.Admission",)),
+)
+"""What stands between the model and those who ask, from the model outwards."""
+
+PARTS = (*SERVICE, *BEGINNING, *ATTENTION, *MLP, *END)
 
 
 def place(task: Task) -> tuple[int, int]:
@@ -106,7 +123,7 @@ def state(part: Part, today: Day | None) -> str:
     now = (today.week, today.number)
     if now in part.days:
         return "lit"
-    return "yours" if part.days[0] < now else "later"
+    return "yours" if any(day < now for day in part.days) else "later"
 
 
 def day_of(chapter: str) -> Day | None:

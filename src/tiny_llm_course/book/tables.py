@@ -7,6 +7,7 @@ words. The content is the caption, below what a translation says instead of the 
 that labs have written into cells: see `texts`.
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -32,12 +33,9 @@ class TabulatedDirective(DirectiveWithTexts):
         chapter = self.env.docname
         columns = [part.strip() for part in self.options.get("columns", "").split("|")]
         rows = values_of(chapter, "tables").get(name)
-        if rows is None or any(len(row) != len(columns) for row in rows):
-            lacks = (
-                f"a table in {path_of(chapter).name}"
-                if rows is None
-                else f"as many :columns: as cells, {len(rows[0])}"
-            )
+        here = path_of(chapter).name
+        lacks = lacking(rows, columns) if rows else f"a table in {here}"
+        if lacks or rows is None:
             _log.warning("%s: expected %s", name, lacks, location=self.get_location())
             return []
         text = self.take_texts(name)
@@ -50,6 +48,15 @@ class TabulatedDirective(DirectiveWithTexts):
         return [
             nodes.container("", *table, *caption, classes=["tabulated"], ids=[name])
         ]
+
+
+def lacking(rows: Sequence[Sequence[object]], columns: Sequence[str]) -> str | None:
+    """Return what rows should have, to be a table under some columns. None: nothing."""
+    if any(len(row) != len(columns) for row in rows):
+        return f"as many :columns: as cells, {len(rows[0])}"
+    if any("\n" in str(cell) for row in rows for cell in row):
+        return "cells of one line"
+    return None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

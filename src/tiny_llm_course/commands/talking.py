@@ -32,6 +32,13 @@ def _compute_on(
     mx.set_default_device(chosen)
 
 
+device_option = click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu"]),
+    callback=_compute_on,
+    expose_value=False,
+)
+
 talking_options = with_options(
     click.option(
         "--solution",
@@ -50,12 +57,7 @@ talking_options = with_options(
         "--loader",
         type=click.Choice(list(LOADERS)),
     ),
-    click.option(
-        "--device",
-        type=click.Choice(["cpu", "gpu"]),
-        callback=_compute_on,
-        expose_value=False,
-    ),
+    device_option,
     click.option(
         "--model",
         default="embedded",

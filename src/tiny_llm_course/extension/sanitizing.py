@@ -36,6 +36,7 @@ PROGRAMS = {
     "attention": ("attention.h",),
     "fused": ("fused.h",),
     "layer": ("layer.h",),
+    "paged": ("paged.h",),
 }
 """The headers whose kernels a program calls."""
 

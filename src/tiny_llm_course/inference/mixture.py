@@ -22,7 +22,8 @@ class Mixture(Solution):
 
     Both packages are imported. Then, in every module of both, each name that is bound
     to one solution's part and should be the other's is rebound: so our model calls the
-    learner's norm, and the learner's block our attention.
+    learner's norm, and the learner's block our attention. Exceptions that are given are
+    ours in both, so that one side's `except` knows what the other raises.
 
     Our kernels are off: they would compute a whole layer without the learner's parts.
 
@@ -48,6 +49,7 @@ class Mixture(Solution):
                 if symbol in self.yours
                 else {id(self._stub(symbol)): given}
             )
+        swaps |= self._errors()
         for module in [*_modules(package), *_modules(OURS)]:
             for name, value in list(vars(module).items()):
                 if id(value) in swaps:
@@ -63,6 +65,27 @@ class Mixture(Solution):
         """Return the symbols that some code may call, in the order of the course."""
         called = _called(map(self.get, roots), (self.package, OURS))
         return [symbol for symbol in symbols() if id(self.get(symbol)) in called]
+
+    def _errors(self) -> dict[int, Any]:
+        """Return our class for each of the learner's errors, by the id of theirs.
+
+        Ours are what our parts catch when the learner's raise them, and the other way.
+        """
+        return {
+            id(value): vars(ours)[name]
+            for ours in _modules(OURS)
+            for name, value in vars(self._sibling(ours)).items()
+            if isinstance(value, type)
+            and issubclass(value, Exception)
+            and value.__module__.startswith(f"{self.package}.")
+            and name in vars(ours)
+        }
+
+    def _sibling(self, ours: types.ModuleType) -> types.ModuleType:
+        """Return the learner's module of the same name, or an empty one."""
+        _, _, file = ours.__name__.partition(".")
+        empty = types.ModuleType(file)
+        return sys.modules.get(f"{self.package}.{file}", empty) if file else empty
 
     def _stub(self, symbol: str) -> Any:  # noqa: ANN401
         """Return the learner's definition of a name, if its file was imported."""

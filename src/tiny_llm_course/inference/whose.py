@@ -2,6 +2,7 @@
 
 import faulthandler
 import sys
+from collections.abc import Iterable, Sequence
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
@@ -15,7 +16,13 @@ from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.syllabus import Task, symbols, tasks_of
 
 
-def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
+def choose(
+    name: str | None,
+    *,
+    only_mine: bool,
+    attempts: bool,
+    together: Sequence[frozenset[str]] = (),
+) -> Solution:
     """Load a solution, with our parts in place of what a learner has not finished.
 
     Args:
@@ -23,6 +30,8 @@ def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
             two is chosen.
         only_mine: Whether to leave unfinished parts as they are.
         attempts: Whether to use all parts that the learner has begun.
+        together: Groups of symbols that fit only each other: each group is the
+            learner's as a whole, or ours.
 
     Raises:
         CourseError: There is no such solution, or it is not the learner's.
@@ -42,7 +51,7 @@ def choose(name: str | None, *, only_mine: bool, attempts: bool) -> Solution:
         return solution
     yours = begun(checkout) if attempts else finished(checkout)
     with blame(solution):
-        return Mixture(solution.folder, solution.package, yours)
+        return Mixture(solution.folder, solution.package, whole(yours, together))
 
 
 def _show_where_it_ends() -> None:
@@ -76,6 +85,12 @@ def finished(checkout: Checkout) -> list[str]:
 def begun(checkout: Checkout) -> list[str]:
     """Return the symbols that are no longer stubs, right or wrong."""
     return [symbol for symbol in symbols() if not is_untouched(checkout, symbol)]
+
+
+def whole(yours: Iterable[str], together: Sequence[frozenset[str]]) -> set[str]:
+    """Return the learner's symbols, without groups of which some are missing."""
+    found = set(yours)
+    return found.difference(*(group for group in together if not group <= found))
 
 
 def _first_tasks(symbol: str) -> list[Task]:

@@ -1,5 +1,7 @@
 """Attention, as PyTorch computes it in float64."""
 
+from collections.abc import Sequence
+
 import mlx.core as mx
 import numpy as np
 import torch
@@ -52,6 +54,31 @@ def attention(
     size = scores.abs() + terms * float32_share(query.dtype)
     size = size + 1 + summing(key.shape[-2], query.dtype)
     return truth(output, output.abs() + (probabilities * size) @ values.abs())
+
+
+def attention_of_rows(
+    query: mx.array,
+    contexts: Sequence[tuple[mx.array, mx.array]],
+    scale: float | None = None,
+    *,
+    is_causal: bool = False,
+) -> Truth:
+    """Compute the attention of each row to a context of its own length.
+
+    Args:
+        query: B x H x L x D.
+        contexts: The keys and the values of each row, H_kv x S x D.
+        scale: As in `attention`.
+        is_causal: Whether the queries of a row are its last tokens, and see no later
+            ones.
+    """
+    rows: list[Truth] = []
+    for own, (key, value) in zip(query, contexts, strict=True):
+        mask = mx.array(causal_mask(own.shape[1], key.shape[1]).astype(np.float32))
+        rows.append(attention(own, key, value, scale, mask if is_causal else None))
+    return Truth(
+        np.stack([row.value for row in rows]), np.stack([row.scale for row in rows])
+    )
 
 
 def causal_mask(num_queries: int, num_keys: int) -> NDArray[np.float64]:

@@ -83,7 +83,10 @@ _PANELS = (
     *("quantized_matrix.h", "int8.h", "panel.h"),
     *("matmul_packing.h", "matmul_tiles.h", "matmul_tiles_narrow.h", "matmul_int8.h"),
 )
-_ATTENTION = Kernel("attention.h", ("heads.h", "attention.h"))
+_ATTENTION = Kernel("attention.h", ("heads.h", "collected.h", "attention.h"))
+_PAGED = Kernel(
+    "paged.h", ("pages_of_heads.h", "collected.h", "paged_pieces.h", "paged.h")
+)
 KERNELS = {
     "matvec_naive": _NAIVE,
     "matvec_blocked": _VECTOR,
@@ -102,6 +105,8 @@ KERNELS = {
     "add_rms_norm": Kernel("add_rms_norm.h", ("fused.h",)),
     "rope": Kernel("rope.h", ("fused.h",)),
     "swiglu": Kernel("swiglu.h", ("fused.h",)),
+    "paged_attention_online": _PAGED,
+    "paged_attention_tiled": _PAGED,
     "run_layer": Kernel("run_layer.h", ("layer.h",)),
 }
 SYMBOLS = frozenset(f"kernels.{name}" for name in KERNELS)

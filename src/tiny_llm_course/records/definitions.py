@@ -3,13 +3,14 @@
 import ast
 from collections.abc import Iterable, Mapping
 
-Definition = ast.FunctionDef | ast.ClassDef
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
 
 
 def bare_definitions(tree: ast.Module) -> dict[str, Definition]:
     """Return functions and classes by name, without docstrings and annotations."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, Function):
             node.returns = None
         if isinstance(node, ast.arg):
             node.annotation = None

@@ -134,6 +134,17 @@ def _attention(
     return _result(y, query)
 
 
+def _paged(run: Run, query: mx.array, *given: Any) -> mx.array:  # noqa: ANN401
+    """Hand over what comes after the query: pages, tables, a scale, perhaps a mask."""
+    key_pages, value_pages, block_table, context_lens, scale, *mask = given
+    y, sizes = _zeros(*query.shape), (*query.shape, *key_pages.shape[1:3])
+    inputs = map(_floats, (query, key_pages, value_pages, mx.array(scale)))
+    tables = (_spacious(np.array(one)) for one in (block_table, context_lens))
+    is_causal = mask == ["causal"]
+    run(*inputs, *tables, y, _sizes(*sizes, block_table.shape[1], is_causal))
+    return _result(y, query)
+
+
 def _rms_norm(run: Run, x: mx.array, weight: mx.array, eps: float) -> mx.array:
     y = _zeros(*x.shape)
     sizes = _sizes(x.size // x.shape[-1], x.shape[-1])
@@ -195,6 +206,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "matmul.h": _matmul,
     "pack_panel.h": _pack_panel,
     "attention.h": _attention,
+    "paged.h": _paged,
     "rms_norm.h": _rms_norm,
     "add_rms_norm.h": _add_rms_norm,
     "rope.h": _rope,

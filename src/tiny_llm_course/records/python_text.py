@@ -17,6 +17,7 @@ from mlx import nn
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.definitions import (
     Definition,
+    Function,
     bare_definitions,
     name_of,
     with_helpers,
@@ -104,7 +105,7 @@ def _write_otherwise(found: dict[str, Definition], own: str, text: str) -> None:
                 found[one.name] = one
     elif isinstance(definition, ast.ClassDef):
         (call,) = (one for one in definition.body if name_of(one) == "__call__")
-        assert isinstance(call, ast.FunctionDef)
+        assert isinstance(call, Function)
         call.body = written
     else:
         definition.body = written
@@ -112,7 +113,7 @@ def _write_otherwise(found: dict[str, Definition], own: str, text: str) -> None:
 
 def _is_method(one: Definition) -> bool:
     """Tell whether a definition belongs into a class."""
-    arguments = one.args.args if isinstance(one, ast.FunctionDef) else []
+    arguments = one.args.args if isinstance(one, Function) else []
     return bool(arguments) and arguments[0].arg == "self"
 
 
@@ -124,7 +125,7 @@ def text_of(symbol: str) -> str:
     tree = ast.parse(source)
     lines = source.splitlines()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+        if isinstance(node, Definition) and ast.get_docstring(node):
             first = node.body[0]
             assert first.end_lineno is not None
             for number in range(first.lineno - 1, first.end_lineno):
@@ -132,10 +133,15 @@ def text_of(symbol: str) -> str:
             if len(node.body) == 1:
                 lines[first.lineno - 1] = " " * first.col_offset + "pass"
     spans = {
-        one.name: (one.lineno, one.end_lineno)
+        one.name: (_first_line(one), one.end_lineno)
         for one in tree.body
-        if isinstance(one, ast.FunctionDef | ast.ClassDef)
+        if isinstance(one, Definition)
     }
     found = with_helpers(bare_definitions(tree), name, public_names())
     parts = ("\n".join(lines[spans[one][0] - 1 : spans[one][1]]) for one in found)
     return "\n\n\n".join(parts) + "\n"
+
+
+def _first_line(one: Definition) -> int:
+    """Return where a definition begins: with the first of its decorators, if any."""
+    return min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])

@@ -1,6 +1,7 @@
 """What may be changed in a text so that it becomes right, the likeliest first."""
 
 import ast
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -97,7 +98,11 @@ def _at(
 
 
 def pieces_of(text: Text) -> list[ast.expr]:
-    """Return the small expressions of a text that are made of public names only."""
+    """Return the small expressions of a text that are made of public names only.
+
+    They are copies: where the reference itself is repaired, one may be put inside
+    the expression that it comes from.
+    """
     found: dict[str, ast.expr] = {}
     for node in ast.walk(text.tree):
         is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
@@ -105,7 +110,7 @@ def pieces_of(text: Text) -> list[ast.expr]:
             names, shown = _names_in(node), ast.unparse(node)
             is_short = len(shown) <= LONGEST_PIECE and not is_stored
             if is_short and names and names <= text.parameters:
-                found[shown] = node
+                found[shown] = copy.deepcopy(node)
     return list(found.values())
 
 

@@ -64,6 +64,10 @@ RACES = {
     "week 2, day 7, task 1": Race("fused", ("norm_plain", "add_rms_norm"), "pass_896"),
     "week 2, day 7, task 2": Race("fused", ("rope_plain", "rope"), "pass_896"),
     "week 2, day 7, task 3": Race("fused", ("swiglu_plain", "swiglu"), "pass_4864"),
+    "week 3, day 4, task 1": Race("paged", ("paged_attention_online",), "read_one"),
+    "week 3, day 4, task 2": Race(
+        "paged", ("paged_attention_online", "paged_attention_tiled"), "read_all"
+    ),
 }
 """By the address of the task."""
 

@@ -84,9 +84,11 @@ VARIANTS = (
     Kind(None, "quantised", "ours", "quantised"),
     Kind(None, "kernels", "ours", "kernels", kernels="own"),
     Kind(None, "everything", "ours", "everything", kernels="own"),
+    Kind(None, "week 3", "ours", "week3", kernels="own"),
 )
 """The results of the course's days: all tokens computed anew, a cache, 4-bit weights,
-products in C++, and attention and the rest in C++."""
+products in C++, attention and the rest in C++, and a model that scores only the tokens
+that it is asked for."""
 
 PEERS = (
     Kind("mlx_lm", "", "peer_mlx_lm", "4bit-float32"),
@@ -95,6 +97,9 @@ PEERS = (
     Kind("transformers", "", "peer_transformers", "float32", has_own_blas=True),
     Kind("transformers", "", "peer_transformers", "bfloat16", has_own_blas=True),
     Kind("llama.cpp", "", "peer_llama_cpp", "q4_0", has_own_blas=True),
+    Kind("onnxruntime", "", "peer_onnxruntime", "int4", has_own_blas=True),
+    Kind("openvino", "", "peer_openvino", "int4-float32", has_own_blas=True),
+    Kind("openvino", "", "peer_openvino", "int4-bfloat16", has_own_blas=True),
 )
 
 KINDS = VARIANTS + PEERS

@@ -12,6 +12,8 @@ COLOURS = {
     "mlx_lm": "#0072b2",
     "transformers": "#e69f00",
     "llama.cpp": "#cc79a7",
+    "onnxruntime": "#56b4e9",
+    "openvino": "#d55e00",
 }
 OURS = "#009e73"
 

@@ -1,4 +1,4 @@
-"""The models of a solution: Week 1's, and Week 2's variant by variant."""
+"""The models of a solution: Week 1's, Week 2's variant by variant, and Week 3's."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ DENSE = {"week1", "cache"}
 
 def build(
     model: str, solution: str, variant: str
-) -> "WithoutCacheEngine | WithCacheEngine":
+) -> "WithoutCacheEngine | WithCacheEngine | Week3Engine":
     """Build one variant of a solution, and let it take a step.
 
     Raises:
@@ -36,6 +36,8 @@ def build(
         need_kernels(found, variant)
         if variant == "week1":
             return WithoutCacheEngine(found, model)
+        if variant == "week3":
+            return Week3Engine(found, model)
         return WithCacheEngine(found, model, variant)
     except (Unsolved, NotImplementedError, BrokenFileError, ImportError) as error:
         raise MissingError(str(error)) from error
@@ -48,10 +50,10 @@ def need_kernels(solution: Solution, variant: str) -> None:
         MissingError: The solution does not have that part yet.
         ImportError: The kernels are not built.
     """
-    if variant in {"kernels", "everything", "attention"}:
+    if variant in {"kernels", "everything", "week3", "attention"}:
         solution.get("kernels.built")()
         solution.get("kernels.quantized_linear")
-    if variant in {"everything", "attention"}:
+    if variant in {"everything", "week3", "attention"}:
         solution.get("attention.flash_attention")
 
 
@@ -66,14 +68,14 @@ class WithoutCacheEngine:
     def __init__(self, solution: Solution, model: str) -> None:
         self._vocab_size = args_of(model).vocab_size
         model_class = solution.get("qwen2_week1.Qwen2ModelWeek1")
-        self._model = model_class(load_mlx(model, bits=None))
-        dtype = dtype_name(self._model(mx.array([[0]])).dtype)
+        self.model = model_class(load_mlx(model, bits=None))
+        dtype = dtype_name(self.model(mx.array([[0]])).dtype)
         self.stored = Stored(dtype, dtype)
 
     def prefill(self, num_tokens: int) -> Step:
         """Prepare to run a text through the model."""
         ids = mx.array([draw(num_tokens, self._vocab_size)])
-        return lambda: mx.eval(mx.argmax(self._model(ids)[:, -1], axis=-1))
+        return lambda: mx.eval(mx.argmax(self.model(ids)[:, -1], axis=-1))
 
     def generate(self, context: int) -> Step:
         """Prepare the same as `prefill`: the whole text runs through the model."""
@@ -87,7 +89,7 @@ class WithCacheEngine:
         solution: Whose model it is.
         model: Which weights.
         variant: "cache" with dense weights, "quantised" and "kernels" with packed ones,
-            "everything" with flash attention, too.
+            "everything" with flash attention, too, "week3" all that in Week 3's model.
 
     Raises:
         MissingError: The solution cannot build this variant yet.
@@ -97,18 +99,22 @@ class WithCacheEngine:
         self._args = args_of(model)
         self._new_cache = solution.get("kv_cache.TinyKvFullCache")
         network = load_mlx(model, bits=None if variant in DENSE else BITS)
-        model_class = solution.get("qwen2_week2.Qwen2ModelWeek2")
-        self._model = (
+        model_class = solution.get(
+            "qwen2_week3.Qwen2ModelWeek3"
+            if variant == "week3"
+            else "qwen2_week2.Qwen2ModelWeek2"
+        )
+        self.model = (
             with_flash_attention(model_class, network)
-            if variant == "everything"
+            if variant in {"everything", "week3"}
             else model_class(network)
         )
-        num_layers = self._model.num_hidden_layers
+        num_layers = self.model.num_hidden_layers
         caches = [self._new_cache() for _ in range(num_layers)]
-        logits = self._model(mx.array([[0]]), 0, caches)
+        logits = self.model(mx.array([[0]]), 0, caches)
         mx.eval(logits)
         self._dtype = logits.dtype
-        self.stored = how_stored(self._model, self._dtype, network)
+        self.stored = how_stored(self.model, self._dtype, network)
 
     def prefill(self, num_tokens: int) -> Step:
         """Prepare to run a prompt through the model, with an empty cache.
@@ -121,7 +127,7 @@ class WithCacheEngine:
 
         def step() -> None:
             if before:
-                self._model(mx.array([before]), 0, caches)
+                self.model(mx.array([before]), 0, caches)
             self._take_in(last, len(before), caches)
 
         return step
@@ -136,18 +142,18 @@ class WithCacheEngine:
         """Return the logits of a text that is passed in pieces, one row per token."""
         caches, rows = self._filled(0), list[NDArray[Any]]()
         for piece in pieces:
-            found = self._model(mx.array([piece]), len(rows), caches)
+            found = self.model(mx.array([piece]), len(rows), caches)
             rows += list(np.array(found[0].astype(mx.float32)))
         return np.stack(rows)
 
     def _take_in(self, token: int, offset: int, caches: list[Any]) -> None:
         """Pass one token to the model, and find the likeliest next one."""
-        logits = self._model(mx.array([[token]]), offset, caches)
+        logits = self.model(mx.array([[token]]), offset, caches)
         mx.eval(mx.argmax(logits[:, -1], axis=-1))
 
     def _filled(self, num_tokens: int) -> list[Any]:
         """Make a cache that holds that many tokens, with arbitrary values."""
-        caches = [self._new_cache() for _ in range(self._model.num_hidden_layers)]
+        caches = [self._new_cache() for _ in range(self.model.num_hidden_layers)]
         if num_tokens:
             head_dim = self._args.hidden_size // self._args.num_attention_heads
             shape = (1, self._args.num_key_value_heads, num_tokens, head_dim)
@@ -155,6 +161,29 @@ class WithCacheEngine:
             for cache in caches:
                 mx.eval(cache.update_and_fetch(seen, seen)[:2])
         return caches
+
+
+class Week3Engine(WithCacheEngine):
+    """Week 3: of a prompt, only the last token is scored.
+
+    Args:
+        solution: Whose model it is.
+        model: Which weights.
+    """
+
+    def __init__(self, solution: Solution, model: str) -> None:
+        super().__init__(solution, model, "week3")
+
+    def prefill(self, num_tokens: int) -> Step:
+        """Prepare to run a prompt through the model at once, with an empty cache."""
+        ids = mx.array([draw(num_tokens, self._args.vocab_size)])
+        caches = self._filled(0)
+
+        def step() -> None:
+            logits = self.model(ids, 0, caches, logits_to_keep=1)
+            mx.eval(mx.argmax(logits[:, -1], axis=-1))
+
+        return step
 
 
 def with_flash_attention(model_class: Any, network: Any) -> Any:  # noqa: ANN401

@@ -65,11 +65,11 @@ def command(
 ) -> int:
     """Time reading a prompt and writing an answer, in tokens per second.
 
-    It times what the days of a solution come to, and mlx_lm, transformers and llama.cpp
-    where they are installed: in turns, with two threads each. It prints a table, and
-    writes JSON and a figure. The column "roofline" is what this machine could do, by
-    the functions of Week 2, Day 2. A second table sets what was reached against what
-    the course has promised.
+    It times what the days of a solution come to, and mlx_lm, transformers, llama.cpp,
+    ONNX Runtime and OpenVINO where they are installed: in turns, with two threads each.
+    It prints a table, and writes JSON and a figure. The column "roofline" is what this
+    machine could do, by the functions of Week 2, Day 2. A second table sets what was
+    reached against what the course has promised.
 
     Everything takes a quarter of an hour and 18 GB of memory. Ctrl-C stops it, and
     leaves the results of an earlier run as they were.

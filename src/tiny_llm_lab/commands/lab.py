@@ -1,8 +1,10 @@
 """`pdm run lab`: run an experiment of the course on your own machine."""
 
+import importlib
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -15,24 +17,32 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
 
-LABS = (
-    "norm-eps",
-    "norm-speed",
-    "norm-activations",
-    "ablate",
-    "matvec-ladder",
-    "kernel-times",
-    "operation-costs",
-    "worked-examples",
-    "inner-loops",
-)
+if TYPE_CHECKING:  # takes a second
+    from tiny_llm_lab.experiments.experiment import Lab, Row
+
+LABS = {
+    "norm-eps": "norm_eps",
+    "norm-speed": "norm_speed.lab",
+    "norm-activations": "norm_activations",
+    "ablate": "ablate",
+    "matvec-ladder": "matvec_ladder",
+    "kernel-times": "kernel_times",
+    "operation-costs": "operation_costs",
+    "worked-examples": "worked_examples",
+    "inner-loops": "inner_loops",
+    "step-costs": "step_costs",
+    "paged-times": "paged_times",
+    "speculation": "speculation",
+    "sum-costs": "sum_costs",
+}
+"""Experiments, and the module of each."""
 
 WIDTH = 120
 """The width of a table in a file or a pipe, in characters."""
 
 
 @click.command("lab", cls=CourseCommand)
-@click.argument("name", type=click.Choice(LABS))
+@click.argument("name", type=click.Choice(list(LABS)))
 @click.option("--quick", is_flag=True, help="A few cases, to see what it is about.")
 @click.option(
     "--out",
@@ -51,31 +61,9 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
     Ctrl-C stops it; the same command goes on where it was.
     """
     need("matplotlib", "torch", "transformers")
-    from tiny_llm_lab.experiments import (
-        ablate,
-        inner_loops,
-        kernel_times,
-        matvec_ladder,
-        norm_activations,
-        norm_eps,
-        operation_costs,
-        worked_examples,
-    )
     from tiny_llm_lab.experiments.experiment import begin, run
-    from tiny_llm_lab.experiments.norm_speed import lab as norm_speed
 
-    labs = (
-        norm_eps.LAB,
-        norm_speed.LAB,
-        norm_activations.LAB,
-        ablate.LAB,
-        matvec_ladder.LAB,
-        kernel_times.LAB,
-        operation_costs.LAB,
-        worked_examples.LAB,
-        inner_loops.LAB,
-    )
-    lab = next(lab for lab in labs if lab.name == name)
+    lab: Lab = importlib.import_module(f"tiny_llm_lab.experiments.{LABS[name]}").LAB
     folder = out or Path("runs/labs") / (f"{name}-quick" if quick else name)
     found = load_solution(solution)
     typed = as_typed(name, solution, quick=quick)
@@ -92,6 +80,13 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
             rows = run(lab, found, folder, show, quick=quick)
     except (Unsolved, BrokenFileError) as error:
         raise CourseError(f"{error}; `--solution ref` runs ours") from error
+    _print(lab, rows, about)
+    click.echo(f"\nrows and figure: {folder}")
+    return 0
+
+
+def _print(lab: "Lab", rows: "Sequence[Row]", about: Mapping[str, object]) -> None:
+    """Print what an experiment has measured, and how to read it."""
     click.echo(f"\n{lab.question}\n")
     width = None if sys.stdout.isatty() else WIDTH
     screen = Console(width=width)
@@ -101,8 +96,6 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
         screen.print(table_of(claims, {}))
     for note in lab.notes:
         screen.print(f"\n{note}", highlight=False)
-    click.echo(f"\nrows and figure: {folder}")
-    return 0
 
 
 def new_bars() -> Bars:

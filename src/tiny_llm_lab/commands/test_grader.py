@@ -111,7 +111,8 @@ def _measure(days: list[Day]) -> list[Score]:
             check=False,
         )
         if run.returncode != 0:
-            raise CourseError(f"the reference does not pass: {run.stdout[-500:]}")
+            said = (run.stderr.strip() or run.stdout)[-500:]
+            raise CourseError(f"the reference does not pass: {said}")
         return read_scores(path)
 
 

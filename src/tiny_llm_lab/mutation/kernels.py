@@ -39,7 +39,7 @@ BUILD = "from tiny_llm_course.commands.build_ext import command; command()"
 HEADERS = {
     4: ("matvec.h", "int8.h", "matvec_int8.h", "matvec_avx512.h"),
     5: ("matmul.h", "matmul_int8.h", "matmul_packing.h", "matmul_tiles.h"),
-    6: ("attention.h",),
+    6: ("collected.h", "attention.h"),
     7: ("fused.h", "layer.h"),
 }
 """What is written on which day of Week 2, with the files that are all answer.

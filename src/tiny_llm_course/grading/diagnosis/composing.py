@@ -35,6 +35,10 @@ ENOUGH_AGREEMENT = 0.95
 SOME_PASSED = 3
 """Of the tests that a solution passes, so many are asked before pairs are made."""
 
+NOT_TRIED = frozenset({"engine_thread.EngineThread", "server.create_app"})
+"""Names whose tests wait for sockets and threads: a change of them costs no time of the
+processor, and many of them leave threads behind."""
+
 FEW_NUMBERS = 8
 """A wrong array of fewer entries may be like many others."""
 
@@ -50,6 +54,8 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     verdicts = [one.verdict for one in failed if one.verdict]
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
+        return None
+    if symbol in NOT_TRIED:
         return None
     stop_s = time.process_time() + COMPOSING_S
     suspects = [one for one in composed(task) if symbol in {"", one.symbol}]

@@ -116,15 +116,22 @@ def _uses(
         yield Use(built, *parameters, len(call.build), call.named)
         if not inspect.isclass(ours):
             return
-    elif not inspect.isclass(ours):
-        parameters = _parameters(own), _parameters(ours)
-        yield Use(name, *parameters, len(call.args), call.kwargs)
-        return
-    methods = [_parameters(getattr(one, call.method, None)) for one in (own, ours)]
-    is_plain = type(call).run is Call.run
-    required = [one for one in methods[1].values() if one.default is Parameter.empty]
-    num = len(call.args) if is_plain else len(required)
-    yield Use(f"{name}.{call.method}", methods[0], methods[1], num, call.kwargs)
+    called = [own, ours]
+    if inspect.isclass(ours):
+        name += f".{call.method}"
+        called = [getattr(one, call.method, None) for one in called]
+    parameters = _parameters(called[0]), _parameters(called[1])
+    yield Use(name, *parameters, _num_positional(call, parameters[1]), call.kwargs)
+
+
+def _num_positional(call: Call, ours: Parameters) -> int:
+    """Return how many arguments a call passes by their place.
+
+    A scenario has a `run` of its own, which passes what we have to be given.
+    """
+    if type(call).run is Call.run:
+        return len(call.args)
+    return sum(one.default is Parameter.empty for one in ours.values())
 
 
 def _parameters(function: Any) -> Parameters:  # noqa: ANN401 - a function or class

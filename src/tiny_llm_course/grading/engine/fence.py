@@ -4,11 +4,16 @@ This limits accidents. It is no sandbox: the code runs as the user who grades it
 all of that user's permissions.
 """
 
+import contextlib
+import fcntl
 import functools
 import os
 import resource
 import shutil
+import socket
+import struct
 import subprocess
+import sys
 from pathlib import Path
 
 from tiny_llm_course.places import here
@@ -24,6 +29,9 @@ CPU_S = 1800
 """Limit for one process, which runs all the tests."""
 
 FILE_BYTES = 2**30
+
+_SET_FLAGS, _UP = 0x8914, 0x41
+"""Of Linux: SIOCSIFFLAGS, and IFF_UP with IFF_RUNNING."""
 
 _LIMITS = {
     resource.RLIMIT_DATA: MEMORY_BYTES,
@@ -46,11 +54,28 @@ def enter(scratch: Path, *, has_gpu: bool) -> None:
         has_gpu: Whether MLX computes on a GPU here.
     """
     os.chdir(scratch)
+    raise_loopback()
     for kind, limit in _LIMITS.items():
         _, hard = resource.getrlimit(kind)
         lower = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         if kind != resource.RLIMIT_DATA or not has_gpu:
             resource.setrlimit(kind, (lower, lower))
+
+
+def raise_loopback() -> None:
+    """Let this machine talk to itself where it has no network, as servers do.
+
+    A network that has been taken away comes with a loopback of its own, which is down.
+    Where there is one already, or no right to it, nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    name = struct.pack("16sH14x", b"lo", _UP)
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket,
+    ):
+        fcntl.ioctl(any_socket, _SET_FLAGS, name)
 
 
 @functools.cache

@@ -31,8 +31,8 @@ _STYLES = {
 BESIDE = 42
 """The cells that a row takes besides the title: number, status, counts."""
 
-MAX_LINES = 9
-"""Lines shown of one failure, so that three fit on a screen."""
+MAX_LINES = 16
+"""Lines shown of one failure: those of a story of twelve steps, which can be pasted."""
 
 
 def print_report(
@@ -103,8 +103,7 @@ def _details(report: TaskReport) -> Iterator[Text]:
     status = say(f"report.status.{report.status}")
     title = say("report.details", address=address.named, status=status)
     yield Text(title, style="bold red")
-    message = report.failures[0].message.splitlines()
-    yield Text("\n".join(message[:MAX_LINES]))
+    yield Text(shortened(report.failures[0].message))
     if report.explanation:
         yield Text(fitted(_reason(report)), style="bold")
     yield Text(say("report.hint", command=report.task.hint_command))
@@ -112,6 +111,14 @@ def _details(report: TaskReport) -> Iterator[Text]:
     yield Text(say("report.again", command=report.task.test_command))
     if any(result.printed for result in report.results):
         yield Text(say("report.printed", command=f"{report.task.test_command} -s"))
+
+
+def shortened(message: str) -> str:
+    """Leave out the middle of a long message: its last line says what was wrong."""
+    lines = message.splitlines()
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES - 2 : -1] = ["..."]
+    return "\n".join(lines)
 
 
 def _chapter(report: TaskReport) -> str:

@@ -1,0 +1,77 @@
+"""`pdm run serve-bench`: how fast the server of a solution is, under load."""
+
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tiny_llm_course.commands.terminal import CourseCommand, need
+
+NUM_ROUNDS = 5
+
+
+@click.command("serve-bench", cls=CourseCommand)
+@click.option(
+    "--solution",
+    default="ref",
+    show_default=True,
+    help="Whose server runs: ref is ours, tiny_llm yours.",
+)
+@click.option("--rounds", type=click.IntRange(1, 100), default=NUM_ROUNDS)
+@click.option(
+    "--llama-server",
+    "llama",
+    metavar="PROGRAM:FILE",
+    help="The server of llama.cpp, and a GGUF file of the same size, for comparison.",
+)
+@click.option("--without-mlx-lm", is_flag=True, help="Leave its server out.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs/serve-bench"),
+    help="Folder for serve.json.",
+)
+def command(
+    *, solution: str, rounds: int, llama: str | None, without_mlx_lm: bool, out: Path
+) -> int:
+    """Load the server with streams, over real sockets, and print what it reaches.
+
+    A random model of Qwen2-0.5B's shape in 4 bits is served by the solution, by mlx_lm
+    and, where its program is named, by llama.cpp, in turns, with two threads each. On a
+    CPU mlx_lm is fastest with scales in float32, and still gets a single turn, with
+    short prompts and answers. What HTTP adds and what pages take is measured with the
+    embedded model. It takes five minutes.
+    """
+    need("httpx")
+    from tiny_llm_course.doctor.system import describe_cpu
+    from tiny_llm_lab.bench import results
+    from tiny_llm_lab.bench.interleaved import NUM_THREADS
+    from tiny_llm_lab.commands.lab import new_bars
+    from tiny_llm_lab.serving.whole_run import Plan, promises, rows_of, run
+
+    plan = Plan(solution, rounds, llama, not without_mlx_lm)
+    with new_bars() as bars:
+        bar = bars.add_task("serve-bench", total=None)
+        figures = run(plan, lambda told: bars.update(bar, description=told))
+        found = promises(figures)
+    table = Table("", "to reach", "reached", "")
+    for one in found:
+        sign = "<=" if one.is_most else ">="
+        reached = "" if one.reached is None else f"{one.reached:.3g}"
+        verdict = {True: "yes", False: "NO", None: "?"}[one.holds]
+        table.add_row(one.what, f"{sign} {one.bound:g}", reached, verdict)
+    Console().print(table)
+    kept = {
+        "machine": describe_cpu(),
+        "threads": NUM_THREADS,
+        "command": "pdm run serve-bench",
+        "date": date.today().isoformat(),
+        "rows": rows_of(figures),
+        "promises": [asdict(one) for one in found],
+    }
+    results.write(out / "serve.json", kept)
+    click.echo(f"rows: {out / 'serve.json'}")
+    return 0 if all(one.holds is not False for one in found) else 1
