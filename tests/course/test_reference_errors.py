@@ -322,7 +322,9 @@ CASES: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("action", "message"), CASES, ids=[one for _, one in CASES])
+@pytest.mark.parametrize(
+    ("action", "message"), CASES + WEEK_3, ids=[one for _, one in CASES + WEEK_3]
+)
 def test_a_wrong_argument_is_told_in_full(
     action: Callable[[], object], message: str
 ) -> None:

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from tiny_llm_course.places import RESULTS
+from tiny_llm_lab.serving.cases import ANSWER, PROMPT
+from tiny_llm_lab.serving.whole_run import SHORT
 
 
 def served() -> dict[str, Any]:
@@ -12,6 +14,9 @@ def served() -> dict[str, Any]:
     medians = {(row["what"], row["server"]): row["median"] for row in kept["rows"]}
     return {
         "machine": kept["machine"],
+        "turns": {row["server"]: len(row["turns"]) for row in kept["rows"]},
+        "lengths": (PROMPT, ANSWER),
+        "short": SHORT,
         "reached": {one["key"]: one["reached"] for one in kept["promises"]},
         "bound": {one["key"]: one["bound"] for one in kept["promises"]},
         "alone": medians["1 stream", "ours"],

@@ -43,7 +43,7 @@ def command(
     and, where its program is named, by llama.cpp, in turns, with two threads each. On a
     CPU mlx_lm is fastest with scales in float32, and still gets a single turn, with
     short prompts and answers. What HTTP adds and what pages take is measured with the
-    embedded model. It takes five minutes.
+    embedded model. Five rounds take some four minutes.
     """
     need("httpx")
     from tiny_llm_course.doctor.system import describe_cpu
@@ -67,7 +67,7 @@ def command(
     kept = {
         "machine": describe_cpu(),
         "threads": NUM_THREADS,
-        "command": "pdm run serve-bench",
+        "command": plan.command,
         "date": date.today().isoformat(),
         "rows": rows_of(figures),
         "promises": [asdict(one) for one in found],

@@ -54,6 +54,19 @@ class Plan:
     llama: str | None = None
     with_mlx_lm: bool = True
 
+    @property
+    def command(self) -> str:
+        """What measures this, for everybody: without the places of files."""
+        words = ["pdm run serve-bench"]
+        if self.solution != "ref":
+            words.append(f"--solution {self.solution}")
+        words.append(f"--rounds {self.rounds}")
+        if self.llama:
+            words.append("--llama-server PROGRAM:FILE")
+        if not self.with_mlx_lm:
+            words.append("--without-mlx-lm")
+        return " ".join(words)
+
 
 @dataclass
 class Figures:
