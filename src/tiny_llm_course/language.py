@@ -1,4 +1,4 @@
-"""The language that learners read: chosen, or else that of the locale, or English.
+"""The language that learners read: chosen, remembered, that of the locale, or English.
 
 A language is a folder of sentences, in the catalogue or in the folder that the
 environment variable TINY_LLM_LANGUAGES names. Processes that the course starts speak
@@ -23,6 +23,9 @@ LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 CATALOGUE = Path(__file__).with_name("catalogue")
 
+REMEMBERED = ".language"
+"""A file of the checkout: the language that a command was last asked for."""
+
 
 def current() -> str:
     """Return the language to speak now.
@@ -35,7 +38,36 @@ def current() -> str:
 def _wishes() -> Iterator[str]:
     """Yield what may name the language, the first that exists counts."""
     yield os.environ.get(SETTING, "")
+    yield _remembered()
     yield next(filter(None, map(os.environ.get, LOCALE)), "")
+
+
+def memory() -> Path:
+    """Return the file of the checkout to work on, which `places` reads more of."""
+    return Path(
+        os.environ.get("TINY_LLM_HOME") or Path(__file__).parents[2], REMEMBERED
+    )
+
+
+def _remembered() -> str:
+    """Return what the learner has chosen for this checkout, or an empty text."""
+    try:
+        return memory().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def remember(language: str) -> None:
+    """Keep a choice for this checkout, so that it need not be typed again.
+
+    Where nothing can be written, the choice counts this once.
+
+    Args:
+        language: One of `languages()`.
+    """
+    if language != _remembered():
+        with contextlib.suppress(OSError):
+            memory().write_text(f"{language}\n", encoding="utf-8")
 
 
 def chosen() -> str | None:

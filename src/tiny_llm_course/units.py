@@ -5,6 +5,7 @@ starter says has the keys of `editing.stub_texts`, below `stubs/`.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tiny_llm_course.catalogue import sentences
@@ -30,8 +31,13 @@ def units(language: str, checkout: Checkout | None = None) -> Mapping[str, str]:
         stubs = own_words(language)
     said: dict[str, str] = {}
     for path in sorted(folder_of(language).glob("*.toml")):
-        said |= _flat(path.stem, sentences(path))
+        said |= of_file(path)
     return said | {f"stubs/{key}": words for key, words in stubs.items()}
+
+
+def of_file(path: Path) -> dict[str, str]:
+    """Return what a file of the catalogue says, by key."""
+    return dict(_flat(path.stem, sentences(path)))
 
 
 def _flat(key: str, entry: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 - of TOML

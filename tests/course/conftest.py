@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +148,15 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     (folder / "qps" / "stubs" / "all.toml").write_text("".join(lines), encoding="utf-8")
     return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _memory_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """Leave the language alone that this checkout remembers."""
+    memory = tmp_path_factory.mktemp("memory") / language.REMEMBERED
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(language, "memory", lambda: memory)
+        yield
 
 
 @pytest.fixture

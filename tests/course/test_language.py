@@ -1,4 +1,4 @@
-"""The language that learners read: the choice, else the locale, else English."""
+"""The language that learners read: chosen, remembered, of the locale, or English."""
 
 from pathlib import Path
 
@@ -9,6 +9,10 @@ from click.testing import CliRunner
 from tiny_llm_course import language
 from tiny_llm_course.catalogue import lines, say
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.places import here
+
+MEMORY = language.memory
+"""What the tests of this folder replace while they run."""
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +24,7 @@ def _second_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (language.SETTING, *language.LOCALE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(language.FURTHER, str(tmp_path))
+    monkeypatch.setattr(language, "memory", lambda: tmp_path / language.REMEMBERED)
 
 
 @click.command(name="probe", cls=CourseCommand)
@@ -83,8 +88,40 @@ def test_a_key_that_even_english_lacks_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("words", [["--lang", "qps"], ["--lang=qps"]])
-def test_each_command_takes_the_language(words: list[str]) -> None:
+def test_each_command_takes_the_language_and_remembers_it(words: list[str]) -> None:
+    assert CliRunner().invoke(probe).stdout == "exit code 3\n"
     assert CliRunner().invoke(probe, words).stdout == "CODE 3\n"
+    assert CliRunner().invoke(probe).stdout == "CODE 3\n"
+    assert CliRunner().invoke(probe, env={"LANG": "en"}).stdout == "CODE 3\n"
+    setting = {"TINY_LLM_LANG": "en"}
+    assert CliRunner().invoke(probe, env=setting).stdout == "exit code 3\n"
+    assert CliRunner().invoke(probe, ["--lang", "en"]).stdout == "exit code 3\n"
+    assert CliRunner().invoke(probe).stdout == "exit code 3\n"
+
+
+@pytest.mark.parametrize("kept", [b"tlh\n", b"", b"\xff", b"../en"])
+def test_a_memory_that_makes_no_sense_counts_as_none(
+    tmp_path: Path, kept: bytes
+) -> None:
+    (tmp_path / language.REMEMBERED).write_bytes(kept)
+
+    assert CliRunner().invoke(probe).stdout == "exit code 3\n"
+
+
+def test_each_checkout_has_a_memory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert MEMORY() == here().root / ".language"
+
+    monkeypatch.setenv("TINY_LLM_HOME", str(tmp_path))
+
+    assert MEMORY() == tmp_path / ".language"
+
+
+def test_where_nothing_can_be_written_a_choice_counts_once(tmp_path: Path) -> None:
+    (tmp_path / language.REMEMBERED).mkdir()
+
+    assert CliRunner().invoke(probe, ["--lang=qps"]).stdout == "CODE 3\n"
     assert CliRunner().invoke(probe).stdout == "exit code 3\n"
 
 

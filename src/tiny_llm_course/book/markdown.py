@@ -31,8 +31,11 @@ class Block:
 
 
 def chapters(folder: Path = CHAPTERS) -> list[Path]:
-    """Return the chapters, in the order of their names."""
-    return sorted(folder.glob("*.md"))
+    """Return the chapters, in the order of their names.
+
+    A page for authors, such as STYLE.md, has a name in capitals.
+    """
+    return sorted(one for one in folder.glob("*.md") if not one.stem.isupper())
 
 
 def blocks(text: str) -> Iterator[Block]:

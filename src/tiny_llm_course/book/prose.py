@@ -34,7 +34,7 @@ _COMMENT = re.compile(r"^%.*$", re.MULTILINE)
 _FENCE = re.compile(r"^(?:`{3,}|:{3,}).*$", re.MULTILINE)
 _KEY = re.compile(r"^[\w-]+:(?=\s)", re.MULTILINE)
 _OPTION = re.compile(r"^:(?!alt:)[\w-]+:.*$", re.MULTILINE)
-_FORMULA = re.compile(
+FORMULA = re.compile(
     r"\$\$.*?\$\$(?:\s*\([\w-]+\))?|\$[^$\n]+?(?:\n[^$\n]+?)?\$", re.DOTALL
 )
 _NOT_PROSE = re.compile(
@@ -75,7 +75,7 @@ def verify(chapter: Path) -> Iterator[str]:
 
 def misspelt(text: str) -> Iterator[tuple[int, str]]:
     """Yield line and word of everything that is in no word list."""
-    for number, line in enumerate(_blank(_FORMULA, _prose(text)).splitlines(), 1):
+    for number, line in enumerate(_blank(FORMULA, prose(text)).splitlines(), 1):
         for word in _WORD.findall(line):
             plain = word.removesuffix("'s")
             if len(plain) > 1 and not _known(plain):
@@ -85,7 +85,7 @@ def misspelt(text: str) -> Iterator[tuple[int, str]]:
 def typed_in(text: str) -> Iterator[tuple[int, str]]:
     """Yield the line of every number of these kinds that is typed in by hand."""
     cited = set(_CITED.findall(text))
-    plain = _blank(_NAME_WITH_A_NUMBER, _prose(text))
+    plain = _blank(_NAME_WITH_A_NUMBER, prose(text))
     for number, line in enumerate(plain.splitlines(), 1):
         for found in [*_NUMBER.findall(line), *_MEASURED.findall(line)]:
             if found not in cited:
@@ -95,22 +95,35 @@ def typed_in(text: str) -> Iterator[tuple[int, str]]:
                 )
 
 
-def _prose(text: str) -> str:
-    """Blank out code, links and comments, keeping line numbers unchanged."""
+def prose(text: str, instead: str = " ") -> str:
+    """Blank out code, links and comments, keeping line numbers unchanged.
+
+    Args:
+        text: Of a chapter.
+        instead: What stands for code or a link in a sentence.
+    """
+    return _blank(_NOT_PROSE, marked_up(text), instead)
+
+
+def marked_up(text: str) -> str:
+    """Blank out blocks of code, options and comments, keeping line numbers unchanged.
+
+    Pieces of code, roles, formulas and links in a sentence stay.
+    """
     lines = text.split("\n")
     for block in blocks(text):
         if block.kind not in _HOLD_PROSE:
             start = block.line - 1
             lines[start : start + len(block.body)] = [""] * len(block.body)
     text = "\n".join(lines)
-    for pattern in (_COMMENT, _FENCE, _KEY, _OPTION, _NOT_PROSE):
+    for pattern in (_COMMENT, _FENCE, _KEY, _OPTION):
         text = _blank(pattern, text)
     return text
 
 
-def _blank(pattern: re.Pattern[str], text: str) -> str:
+def _blank(pattern: re.Pattern[str], text: str, instead: str = " ") -> str:
     """Replace a match by the line breaks in it."""
-    return pattern.sub(lambda found: " " + "\n" * found[0].count("\n"), text)
+    return pattern.sub(lambda found: instead + "\n" * found[0].count("\n"), text)
 
 
 @functools.cache

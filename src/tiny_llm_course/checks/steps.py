@@ -8,7 +8,7 @@ from pathlib import Path
 from tiny_llm_course.book.building import BUILT
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.typed_commands import PAGES, call, scripts
-from tiny_llm_course.checks import translations
+from tiny_llm_course.checks import translations, twins
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
@@ -96,6 +96,7 @@ def steps() -> list[Step]:
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
         Step("translations are complete", call(f"{translations.__name__}:main")),
+        Step("they are like their English", call(f"{twins.__name__}:main")),
         Step("ruff finds nothing", (*ruff, "check", "."), reads=PYTHON),
         Step("the code is formatted", (*ruff, "format", "--check", "."), reads=PYTHON),
     ]

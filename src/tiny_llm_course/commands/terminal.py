@@ -53,7 +53,10 @@ class CourseCommand(click.Command):
         """Run the command and leave the interpreter with its exit code."""
         (given,) = args or (extra.pop("args", None),)
         words = list(sys.argv[1:] if given is None else given)
-        with language.speaking(wanted_language(words)):
+        wanted = wanted_language(words)
+        with language.speaking(wanted):
+            if known := language.known(wanted or ""):
+                language.remember(known)
             self._main(words, **extra)
 
     def _main(self, words: list[str], **extra: Any) -> NoReturn:  # noqa: ANN401 - click's own
