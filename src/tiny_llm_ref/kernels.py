@@ -276,7 +276,7 @@ def rope(
     Args:
         x: Queries or keys, heads after tokens.
         offset: Position of the first token, in all B sequences.
-        base: Ratio of the slowest to the fastest rotation, nearly.
+        base: Ratio of the fastest to the slowest rotation, nearly.
 
     Raises:
         ValueError: D is odd, a position is below 0 or 2^20 or more, or a dtype does not

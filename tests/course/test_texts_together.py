@@ -197,6 +197,20 @@ def test_a_step_copies_no_pool(model: Qwen2ModelWeek3) -> None:
     assert mx.get_peak_memory() - before < pages.nbytes / 4
 
 
+def test_a_piece_without_logits_copies_no_pool_either(model: Qwen2ModelWeek3) -> None:
+    """It is computed when the step returns: put off, it would keep the pool in use."""
+    caches = paged(num_pages=2000)
+    run_pieces(model, STEPS[0], caches)
+    size = caches[0][0].pool.key_pages.nbytes
+    before = mx.get_active_memory()
+    mx.reset_peak_memory()
+
+    run_pieces(model, STEPS[1], caches, 0)
+    run_pieces(model, STEPS[2], caches)
+
+    assert mx.get_peak_memory() - before < size / 4
+
+
 def test_missing_pages_of_another_are_named(model: Qwen2ModelWeek3) -> None:
     caches = [[TinyKvPagedCache(TinyKvPagedPool(4, 8), [2])] * NUM_LAYERS]
 
