@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from tiny_llm_course.book.drawing import PAPER, SERIES, Drawing, Texts
 from tiny_llm_course.book.embedded import checkpoint, head_dim
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.closeness import (
     ALLOWED_ULPS,
     Truth,
@@ -45,7 +46,7 @@ def numbers() -> dict[str, Any]:
         "unit_near_100": 100 * epsilon(mx.float16),
         "config": config,
         "head_dim": head_dim(),
-        "tied": "yes" if config["tie_word_embeddings"] else "no",
+        "tied": say(f"book.{'yes' if config['tie_word_embeddings'] else 'no'}"),
     }
 
 

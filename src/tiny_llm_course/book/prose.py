@@ -43,14 +43,16 @@ _NOT_PROSE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _NAME_WITH_A_NUMBER = re.compile(
-    r"\b(?:sections?|equations?|chapters?|tables?|figures?|appendix|Python|version"
-    r"|glibc|CUDA|Ubuntu|Debian|macOS|MLX)[\s-]*\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*"
-    r"|\bQwen\d[\d.]*|\b\d+(?:\.\d+)?B\b",
+    r"(?<![A-Za-z])(?:sections?|equations?|chapters?|tables?|figures?|appendix|Python"
+    r"|version|glibc|CUDA|Ubuntu|Debian|macOS|MLX)"
+    r"[\s-]*\d[\d.]*(?:(?:,| and| to)\s+\d[\d.]*)*"
+    r"|(?<![A-Za-z])Qwen\d[\d.]*|(?<![A-Za-z\d.])\d+(?:\.\d+)?B(?![A-Za-z\d])"
+    r"|\u7b2c?[\d.]+[\u8282\u7ae0\u8868\u56fe]",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?<![\w.])\d+\.\d+|(?<![\w.])\d+(?=\s?\\?%)")
 _MEASURED = re.compile(
-    r"(?<![\w.,])(\d[\d,]*)\s(?:[kKMG]i?B(?:/s)?|[mnuµ]?s|G?FLOPS?(?:/s)?|tokens?/s)\b"
+    r"(?<![\w.,])(\d[\d,]*)\s(?:[kKMG]i?B(?:/s)?|[mnuµ]?s|G?FLOPS?(?:/s)?|tokens?/s)(?![A-Za-z\d])"
 )
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 

@@ -8,6 +8,7 @@ of its own, as in `chinese.py`, is read for that, too. For a translator:
 """
 
 import argparse
+import functools
 import re
 import sys
 import tomllib
@@ -42,11 +43,15 @@ OBJECT = "\ufffc"
 _TEXTS = {"{drawing}", "{interactive}", "{diagram}"}
 """Blocks with the words of a figure."""
 
+_LABELS = ("hint", "chapter", "again")
+_WORDY = {"alt", "caption"}
+"""Options that are sentences."""
+
 _OUTER = {"{question}", "{mistake}", "{mistakes}", "{glossary}", "{toctree}"}
 _LEVEL = re.compile(r"^(#+) ")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_ROLE = re.compile(r"\{(?!term\b)([\w-]+)\}`([^`]+)`")
-_ANY_ROLE = re.compile(r"\{[\w-]+\}`[^`]+`")
+_ROLE = re.compile(r"(?<!`)\{(?!term\b)([\w-]+)\}`([^`]+)`")
+_ANY_ROLE = re.compile(r"(?<!`)\{[\w-]+\}`[^`]+`")
 _WORDS = re.compile(r"\\(?:text|operatorname|mathrm)\{[^{}]*\}")
 _FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _SHARED = {
@@ -114,7 +119,7 @@ def _shapes(text: str) -> list[str]:
 
 def _shape(block: Block) -> str:
     """Return what a block has in common with its twin: names, code, no words."""
-    options = {key: value for key, value in block.options.items() if key != "alt"}
+    options = {key: value for key, value in block.options.items() if key not in _WORDY}
     if "columns" in options:
         options["columns"] = f"{options['columns'].count('|') + 1}"
     told = [block.kind, str(options) if options else ""]
@@ -153,8 +158,18 @@ def _code(text: str) -> set[str]:
     """Return the pieces of code in sentences, but for what reports say in a word."""
     plain = _ANY_ROLE.sub("", marked_up(text))
     found = {" ".join(one[2].split()) for one in _CODE.finditer(plain)}
-    said = (entry_of(one, "report.status") or {} for one in languages())
-    return found - {word for words in said for word in words.values()}
+    return found - _of_reports()
+
+
+@functools.cache
+def _of_reports() -> set[str]:
+    """Return the words of a report that chapters quote: a state, or what begins a line."""
+    found = set[str]()
+    for one in languages():
+        report = entry_of(one, "report") or {}
+        found |= {*report.get("status", {}).values()}
+        found |= {report.get(key, "").partition("{")[0].strip() for key in _LABELS}
+    return found | {word.rstrip(":\uff1a") for word in found}
 
 
 def _roles(text: str) -> set[str]:
@@ -208,8 +223,9 @@ def of_catalogue(
         for line in lines:
             if len(lines) > 1 and cell_len(_FIELD.sub("{}", line)) > WIDTH:
                 yield f"{key}: more than {WIDTH} cells: {line}"
-            for complaint in STYLES[style](line, True) if style in STYLES else ():
-                yield f"{key}: {complaint}"
+            if style in STYLES and line not in english[key].splitlines():
+                for complaint in STYLES[style](line, True):
+                    yield f"{key}: {complaint}"
 
 
 def complaints(language: str, names: Iterable[str] = ()) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _of_error(error: RaisedEvidence) -> Cause | None:
         return _refused(error, spot)
     handed = _handed_on(spot)
     if names := error.nones & spot.parameters:
-        listed = " and ".join(f"`{one}`" for one in sorted(names))
+        listed = say("grading.and").join(f"`{one}`" for one in sorted(names))
         words = {"names": listed, "at": spot.at, "source": spot.source}
         return handed or _cause("none", **words)
     found = _by_text(error, spot)

@@ -126,7 +126,7 @@ def describe(outcomes: Sequence[Outcome]) -> str | None:
     dtypes = _dtypes_by_success(outcomes)
     half = sorted(dtypes[False] - {"float32"})
     if half and "float32" in dtypes[True] and "float32" not in dtypes[False]:
-        return say("symptoms.half_only", dtypes=" and ".join(half))
+        return say("symptoms.half_only", dtypes=say("grading.and").join(half))
     # The first failure is the one that is shown, so the words have to be about it.
     first = next((one.verdict for one in outcomes if one.verdict), None)
     evidence = first.evidence if first else None
@@ -159,7 +159,9 @@ def _only_where(outcomes: Sequence[Outcome]) -> str | None:
         wrong = dict.fromkeys(_shown(one, name) for one in failed)
         right = {_shown(one, name) for one in passed}
         if "" not in wrong and len(wrong) <= MOST_VALUES and not right & wrong.keys():
-            return say("symptoms.only_where", name=name, values=" or ".join(wrong))
+            return say(
+                "symptoms.only_where", name=name, values=say("grading.or").join(wrong)
+            )
     return None
 
 

@@ -58,7 +58,7 @@ def _telling(wrong: Sequence[Facts], right: Sequence[Facts]) -> Iterator[str]:
         seen = {one.words.get(about, "") for one in wrong}
         others = {one.words.get(about, "") for one in right}
         if len(seen) <= MOST_VALUES and not seen & others and "" not in seen | others:
-            values = " or ".join(sorted(seen))
+            values = say("grading.or").join(sorted(seen))
             yield say("symptoms.wherever_is", about=about, values=values)
     all_have = [
         about

@@ -25,7 +25,7 @@ def describe(error: RaisedEvidence) -> str | None:
         error: What a solution raised.
     """
     if error.nones:
-        names = " and ".join(f"`{one}`" for one in sorted(error.nones))
+        names = say("grading.and").join(f"`{one}`" for one in sorted(error.nones))
         return say("errors.means.none_named", names=names)
     text = f"{error.kind}: {error.text}"
     for entry in lines("errors.patterns"):
