@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tiny_llm_course.book import building
 from tiny_llm_course.book.chapter_data import values_of
+from tiny_llm_course.language import ENGLISH
 
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
@@ -173,8 +174,8 @@ class Window:
     folder: Path
 
     @classmethod
-    def of(cls, browser: Browser, built: Path) -> "Window":
-        """Open one, and note what its pages complain about."""
+    def of(cls, browser: Browser, built: Path, language: str = ENGLISH) -> "Window":
+        """Open one for a language, and note what its pages complain about."""
         opened = OpenPage(browser.new_context().new_page())
         page, complaints = opened.page, opened.complaints
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -185,7 +186,7 @@ class Window:
                 said.type in {"error", "warning"} and complaints.append(said.text)
             ),
         )
-        return cls(opened, built / "en")
+        return cls(opened, built / language)
 
     def open(self, name: str) -> OpenPage:
         """Open a page anew from its file, as without a server."""

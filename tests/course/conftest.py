@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -150,13 +150,17 @@ def languages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _memory_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+@pytest.fixture(scope="session")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file to remember a language in."""
+    return tmp_path_factory.mktemp("memory") / language.REMEMBERED
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered(memory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the language alone that this checkout remembers."""
-    memory = tmp_path_factory.mktemp("memory") / language.REMEMBERED
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(language, "memory", lambda: memory)
-        yield
+    memory.unlink(missing_ok=True)
+    monkeypatch.setattr(language, "memory", lambda: memory)
 
 
 @pytest.fixture

@@ -129,14 +129,14 @@ def test_where_nothing_can_be_written_a_choice_counts_once(tmp_path: Path) -> No
 def test_a_language_that_does_not_exist_is_one_line_and_exit_code_2(name: str) -> None:
     result = CliRunner().invoke(probe, ["--lang", name])
 
-    expected = f"probe: there is no language {name!r}; there is en, qps\n"
+    expected = f"probe: there is no language {name!r}; there is en, zh, qps\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
 
 
 def test_a_setting_that_does_not_exist_is_one_line_and_exit_code_2() -> None:
     result = CliRunner().invoke(probe, env={"TINY_LLM_LANG": "tlh"})
 
-    expected = "probe: there is no language 'tlh'; there is en, qps\n"
+    expected = "probe: there is no language 'tlh'; there is en, zh, qps\n"
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from tiny_llm_course import language
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.places import REFERENCE, ROOT, STARTER
@@ -123,6 +124,20 @@ def test_readme_shows_a_failure_as_it_looks() -> None:
     golden = (GOLDEN / "eps_outside_the_root.txt").read_text(encoding="utf-8")
     assert shown is not None
     assert shown[1].strip() == golden.strip()
+
+
+def test_readme_shows_it_in_chinese(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_LLM_DEVICES", "cpu")
+    monkeypatch.setenv(language.SETTING, "zh")
+    text = README.with_stem("README.zh").read_text("utf-8")
+    shown = re.search(r"\$ pdm run test --week 1 --day 4\n(.*?)```", text, re.DOTALL)
+
+    wrong = next(one for one in SITUATIONS if one.name == "eps_outside_the_root")
+
+    assert shown is not None
+    assert shown[1].strip() == _screen(wrong, tmp_path).strip()
 
 
 def _screen(situation: Situation, folder: Path) -> str:

@@ -145,7 +145,7 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory, languages: Path) -> Built:
     """Write and build the book; one page of it is in English only."""
     book = tmp_path_factory.mktemp("translated") / "book"
-    without = shutil.ignore_patterns("build", "en", "katex", "chapter_data")
+    without = shutil.ignore_patterns("build", "en", "zh", "katex", "chapter_data")
     shutil.copytree(BOOK, book, ignore=without)
     write(book, "en", str)
     write(book, OTHER, wide)

@@ -90,10 +90,13 @@ def test_the_starter_is_generated_in_the_language_that_is_chosen(
 
 
 @pytest.fixture
-def wide_checkout(checkout: Checkout, pdm_run: Run, second_language: None) -> Checkout:
-    """Return a checkout of a learner whose stubs are in the second language."""
+def wide_checkout(
+    checkout: Checkout, pdm_run: Run, memory: Path, second_language: None
+) -> Checkout:
+    """Return one whose stubs are in the second language, and commands in English."""
     del second_language
     assert pdm_run("starter --lang qps").exit_code == 0
+    memory.unlink()
     return checkout
 
 

@@ -163,7 +163,7 @@ def _code(text: str) -> set[str]:
 
 @functools.cache
 def _of_reports() -> set[str]:
-    """Return the words of a report that chapters quote: a state, or what begins a line."""
+    """Return the words of a report that chapters quote: states, and first words."""
     found = set[str]()
     for one in languages():
         report = entry_of(one, "report") or {}

@@ -1,0 +1,116 @@
+"""The pages of the book in Chinese, and the way between the languages."""
+
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+from tests.book.conftest import Window
+
+from tiny_llm_course.book.markdown import chapters
+from tiny_llm_course.places import BOOK
+
+CHAPTERS = [path.stem for path in chapters(BOOK / "zh")]
+PHONE = 375
+MOST_WORDS = 6
+DAY = "week-1-day-4-rmsnorm-and-mlp"
+
+WORDS = """
+(article) => {
+  const copy = article.cloneNode(true);
+  const quoted = "pre, code, .katex, .formula, em, cite, script, style, .model-map";
+  copy.querySelectorAll(quoted).forEach((one) => one.replaceWith(" \u25a1 "));
+  return copy.textContent;
+}
+"""
+"""The sentences of a page, without code, formulas, and what the model says or reads."""
+
+LABELS = """
+(figure) => [...figure.querySelectorAll("label, button, text, figcaption, summary, th")]
+  .map((one) => one.textContent)
+"""
+
+
+@pytest.fixture(scope="module")
+def chinese(browser: Browser, built: Path) -> Window:
+    """A window for the book in Chinese."""
+    return Window.of(browser, built, "zh")
+
+
+def english(text: str) -> list[str]:
+    """Return what reads like a sentence of English, data in quotation marks aside."""
+    plain = re.sub(r"\u201c[^\u201d]*\u201d", "", text)
+    runs = re.findall(r"[A-Za-z][\w'-]*[,;:.]?(?: [A-Za-z][\w'-]*[,;:.]?)+", plain)
+    return [
+        one for one in runs if sum(len(word) > 1 for word in one.split()) > MOST_WORDS
+    ]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_page_shows_fits_a_phone_and_is_chinese(chinese: Window, name: str) -> None:
+    opened = chinese.open(name)
+    page = opened.show(width=PHONE)
+
+    expect(page.locator("h1").first).to_be_visible()
+    assert opened.complaints == []
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE
+    assert english(page.locator("article").evaluate(WORDS)) == []
+    for figure in page.locator("article .interactive").all():
+        assert figure.get_attribute("data-ready") == "true"
+        assert english(" \u25a1 ".join(figure.evaluate(LABELS))) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_is_accessible(chinese: Window, theme: str) -> None:
+    page = chinese.open(DAY).show(theme=theme)
+
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response
+
+    levels = {"wcag2a", "wcag2aa", "wcag21a", "wcag21aa"}
+    serious = [one for one in found["violations"] if levels & set(one["tags"])]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
+
+
+@pytest.mark.parametrize("asked", ["残差流", "键值缓存", "均方根", "投机解码"])
+def test_search_finds_a_phrase(chinese: Window, asked: str) -> None:
+    page = chinese.open("index").page
+
+    page.get_by_role("textbox", name="搜索").fill(asked)
+    page.keyboard.press("Enter")
+
+    results = page.locator("ul.search li")
+    expect(results.first).to_be_visible(timeout=10_000)
+    assert any(asked in text for text in results.all_inner_texts())
+
+
+def switched(page: Page, name: str) -> Page:
+    """Follow the link to the other language."""
+    page.locator(".languages").get_by_role("link", name=name).click()
+    return page
+
+
+def test_the_switch_leads_to_the_same_section(chinese: Window) -> None:
+    page = chinese.open(DAY).page
+    page.goto(f"{page.url}#where-people-slip")
+
+    switched(page, "English")
+
+    assert page.url.endswith(f"/en/{DAY}.html#where-people-slip")
+    expect(page.locator("#where-people-slip > h3")).to_contain_text("Where people slip")
+    switched(page, "中文")
+    assert page.url.endswith(f"/zh/{DAY}.html#where-people-slip")
+
+
+def test_han_and_latin_are_set_apart_by_the_style_sheet(chinese: Window) -> None:
+    page = chinese.open(DAY).page
+
+    width = """(text) => {
+      const one = document.createElement("span");
+      one.textContent = text;
+      document.querySelector("article p").append(one);
+      return one.getBoundingClientRect().width;
+    }"""
+    apart, mixed = (page.evaluate(width, text) for text in ("MLX", "数MLX组"))
+    assert mixed > apart + page.evaluate(width, "数组")
