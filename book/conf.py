@@ -39,6 +39,7 @@ pygments_dark_style = "a11y-high-contrast-dark"
 html_title = project
 html_favicon = str(_BOOK / "static" / "icon.svg")
 html_static_path = [str(_BOOK / "static")]
+exclude_patterns = ["STYLE.md"]  # for translators
 templates_path = [str(_BOOK / "templates")]
 html_css_files = ["book.css"]
 html_js_files = [("opening.js", {"defer": "defer"})]

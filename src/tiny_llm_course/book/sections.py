@@ -14,11 +14,13 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 
 _HEADING = re.compile(r"^#{1,6} +(.+)$")
 _NAMED = re.compile(r"^% section (\S+)$")
 _FENCE = re.compile(r"^`{3,}")
 _FIRST = 100
+"""Before MyST resolves links to anchors."""
 
 
 def sections(chapter: str) -> dict[str, str]:
@@ -57,16 +59,26 @@ def _open_after(line: str, fence: str) -> str:
     return opening[0] if opening else ""
 
 
-def _set_anchors(app: Sphinx, chapter: nodes.document) -> None:
-    """Give each section its anchor, before the table of contents is made."""
-    source = app.env.doc2path(app.env.current_document.docname)
-    anchors = sections(source.read_text(encoding="utf-8"))
-    for section, anchor in zip(chapter.findall(nodes.section), anchors, strict=True):
-        others = [one for one in section["ids"] if one != anchor]
-        section["ids"] = [anchor, *others]
+class Anchors(SphinxTransform):
+    """Gives each section its anchor, by which links in other chapters find it."""
+
+    default_priority = _FIRST
+
+    def apply(self, **_: object) -> None:
+        """Change the chapter, before links are resolved and its contents listed."""
+        source = self.env.doc2path(self.env.current_document.docname)
+        anchors = sections(source.read_text(encoding="utf-8"))
+        slugs: dict[str, tuple[int, str, str]] = self.document.myst_slugs  # pyright: ignore[reportAttributeAccessIssue]
+        for section, anchor in zip(
+            self.document.findall(nodes.section), anchors, strict=True
+        ):
+            others = [one for one in section["ids"] if one != anchor]
+            section["ids"] = [anchor, *others]
+            self.document.ids[anchor] = section
+            slugs[anchor] = (section.line or 0, anchor, section[0].astext())
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Run after each chapter is read."""
-    app.connect("doctree-read", _set_anchors, priority=_FIRST)
+    app.add_transform(Anchors)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,8 +26,8 @@ from sphinx.util.docutils import SphinxDirective
 from tiny_llm_course.language import ENGLISH, current
 
 _RULE = "---"
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d.,]*(?:e-?\d+)?(?!\w)")
-_CODE = re.compile(r"`[^`]*`")
+_NUMBER = re.compile(r"(?<![\w.])-?\d(?:[\d.,]*\d)?(?:e-?\d+)?(?![\w.]*\w)")
+_CODE = re.compile(r"`[^`]*`|^\$[^$]*\$$")
 _WORD = re.compile(r"(?<![\w./])[A-Za-z]?[a-z]+(?![\w./])")
 
 _log = logging.getLogger(__name__)

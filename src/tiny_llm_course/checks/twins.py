@@ -13,7 +13,7 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -43,6 +43,7 @@ OBJECT = "\ufffc"
 _TEXTS = {"{drawing}", "{interactive}", "{diagram}"}
 """Blocks with the words of a figure."""
 
+_KEY = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s:\"'][^:]*):(?:\s|$)")
 _LABELS = ("hint", "chapter", "again")
 _WORDY = {"alt", "caption"}
 """Options that are sentences."""
@@ -72,7 +73,12 @@ def of_chapter(english: str, own: str, style: str) -> Iterator[str]:
         style: Its language.
     """
     yield from _differ("headings", _headings(english), _headings(own))
-    yield from _differ("blocks", _shapes(english), _shapes(own))
+    wordless = {
+        one.argument
+        for one in blocks(english)
+        if one.kind in _TEXTS and not _keys(one.body)
+    }
+    yield from _differ("blocks", _shapes(english, wordless), _shapes(own, wordless))
     for what, pattern in _SHARED.items():
         ours, theirs = (_found(pattern, one) for one in (english, own))
         for one, number in (ours - theirs).items():
@@ -112,12 +118,17 @@ def _headings(text: str) -> list[str]:
     ]
 
 
-def _shapes(text: str) -> list[str]:
-    """Return what blocks have in common in all languages."""
-    return [_shape(one) for one in blocks(text)]
+def _shapes(text: str, wordless: Container[str]) -> list[str]:
+    """Return what blocks have in common in all languages.
+
+    Args:
+        text: Of a chapter.
+        wordless: Figures whose words are a lab's, so that only translations have them.
+    """
+    return [_shape(one, wordless) for one in blocks(text)]
 
 
-def _shape(block: Block) -> str:
+def _shape(block: Block, wordless: Container[str]) -> str:
     """Return what a block has in common with its twin: names, code, no words."""
     options = {key: value for key, value in block.options.items() if key not in _WORDY}
     if "columns" in options:
@@ -126,7 +137,8 @@ def _shape(block: Block) -> str:
     if block.kind in {"{mistake}", "{mistakes}"}:
         told.append(block.argument.partition(" ")[0])
     elif block.kind in _TEXTS:
-        told += [block.argument, *_keys(block.body)]
+        own = [] if block.argument in wordless else _keys(block.body)
+        told += [block.argument, *own]
     elif block.kind == "{transcript}":
         told += [line for line in block.body if line.startswith("$ ")]
     elif block.kind not in _OUTER and block.kind.startswith("{"):
@@ -196,6 +208,10 @@ def _read_aloud(text: str) -> str:
 
     lines = aloud(text).splitlines()
     for block in blocks(text):
+        if block.kind in _TEXTS:
+            for number, line in enumerate(block.body, block.line - 1):
+                if key := _KEY.match(line):
+                    lines[number] = aloud(line[key.end() :])
         if block.kind in {"{question}", "{mistake}"}:
             title = block.argument
             if block.kind == "{mistake}":
