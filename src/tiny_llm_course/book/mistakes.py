@@ -29,7 +29,11 @@ from tiny_llm_course.book.markdown import blocks
 from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Task
 
-_LEAD = re.compile(r"\*\*(.+?)[.,。，]?\*\*\s*")  # noqa: RUF001 - also Chinese ones
+_LEAD = re.compile(
+    r"\*\*(.+?)[.,]?\*\*(\uff08[^\uff09]*\uff09)?(\uff1f)?[\u3002\uff0c\uff1a]?\s*"
+)
+"""A title in bold. In Chinese, what closes it stands behind: stops, and a gloss."""
+
 _FENCED = re.compile(r"^(`{3,}).*?^\1", re.MULTILINE | re.DOTALL)
 
 _log = logging.getLogger(__name__)
@@ -88,7 +92,7 @@ class MistakesDirective(SphinxDirective):
         self.content[0] = self.content[0][lead.end() :]
         folded = DropdownDirective(
             "dropdown",
-            [lead[1]],
+            ["".join(filter(None, lead.groups()))],
             {"class-container": ["mistakes"]},
             self.content,
             self.lineno,
