@@ -23,7 +23,9 @@ DAY = "week-1-day-3-grouped-query-attention"
 
 def write_book(book: Path, chapter: str, text: str = "# A chapter\n") -> Path:
     """Copy the book without its chapters, give it one, and return its folder."""
-    shutil.copytree(BOOK, book, ignore=shutil.ignore_patterns("build", "en", "katex"))
+    shutil.copytree(
+        BOOK, book, ignore=shutil.ignore_patterns("build", "en", "zh", "katex")
+    )
     (book / "en").mkdir()
     toctree = f"# A book\n\n```{{toctree}}\n{chapter}\n```\n"
     (book / "en" / "index.md").write_text(toctree, encoding="utf-8")
