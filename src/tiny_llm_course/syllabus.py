@@ -349,7 +349,7 @@ def _tasks_of(day: Day) -> str:
     """List the tasks of a day, for an error message."""
     numbered = ((task.address.task, task.title) for task in day.tasks)
     parts = [say("syllabus.task", task=task, title=title) for task, title in numbered]
-    return say("syllabus.contents", parts=", ".join(parts))
+    return say("syllabus.contents", parts=say("syllabus.comma").join(parts))
 
 
 def _contents() -> str:
@@ -363,7 +363,7 @@ def _contents() -> str:
         )
         for week in weeks()
     ]
-    return say("syllabus.contents", parts=", ".join(parts))
+    return say("syllabus.contents", parts=say("syllabus.comma").join(parts))
 
 
 def _day(week: int, day: dict[str, Any]) -> Day:
