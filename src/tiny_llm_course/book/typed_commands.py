@@ -13,7 +13,7 @@ import click
 
 from tiny_llm_course.places import ROOT
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
+PAGES = tuple(ROOT / f"{one}.md" for one in ("README", "README.zh", "CONTRIBUTING"))
 """Pages outside the book that show commands as well."""
 
 _SHOWN = re.compile(r"(?:^ *|`)(?:\$ )?(pdm run [^`\n]+)", re.MULTILINE)
