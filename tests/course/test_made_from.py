@@ -91,7 +91,7 @@ def test_a_translator_is_told_what_to_do(capsys: pytest.CaptureFixture[str]) -> 
     assert f"stale: {key}\n" not in capsys.readouterr().out
     assert main([OTHER, "--done", "all"]) == 0
     assert capsys.readouterr().out == (
-        "1 languages besides English, and all is up to date\n"
+        "2 languages besides English, and all is up to date\n"
     )
     assert main([OTHER, "--done", "grading.no_such"]) == 1
     assert capsys.readouterr().out.startswith("no such unit: grading.no_such\n")
