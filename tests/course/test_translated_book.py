@@ -82,7 +82,8 @@ def plain(say: Say) -> str:
     return f"""
 {heading(say, 1, "Plain words", "plain-words")}
 
-{say("A needle in the haystack.")}
+{say("A needle in the haystack.")} [{say("There")}]({DAY}.md#where-people-slip-2),
+[{say("here")}](#plain-words).
 
 :::{{note}}
 {say("A remark.")}
@@ -152,6 +153,13 @@ def built(tmp_path_factory: pytest.TempPathFactory, languages: Path) -> Built:
     alone = "---\norphan: true\n---\n# Alone\n"
     (book / "en" / "alone.md").write_text(alone, encoding="utf-8")
     return Built(book, (build(book, "en", languages), build(book, OTHER, languages)))
+
+
+def test_links_to_sections_have_the_same_anchors_in_each_language(built: Built) -> None:
+    for page in built.both("plain"):
+        assert f'href="{DAY}.html#where-people-slip-2"' in page
+        assert 'href="#plain-words"' in page
+    assert "xref_missing" not in "".join(built.said)
 
 
 def test_a_chapter_without_its_twin_is_reported(built: Built) -> None:
