@@ -25,7 +25,7 @@ from tiny_llm_course.places import here
 from tiny_llm_course.units import units as said
 
 MADE_FROM = "made_from.txt"
-_FIELD = re.compile(r"\{(\w+)[^{}]*\}")
+FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 STALE = "stale"
 """What does not fail the check."""
 
@@ -74,7 +74,7 @@ class Translation:
             key
             for key in self.english.keys() & self.own.keys()
             if "#" not in key and not key.startswith("stubs/")
-            if _fields(self.own[key]) - _fields(self.english[key])
+            if fields(self.own[key]) - fields(self.english[key])
         )
 
     def mark(self, done: Iterable[str]) -> None:
@@ -96,9 +96,9 @@ class Translation:
         return {key: value for key, _, value in parts}
 
 
-def _fields(sentence: str) -> set[str]:
+def fields(sentence: str) -> set[str]:
     """Return the names that are filled in."""
-    return set(_FIELD.findall(sentence))
+    return set(FIELD.findall(sentence))
 
 
 def digest(text: str) -> str:

@@ -14,7 +14,6 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 import yaml
 from rich.cells import cell_len
@@ -22,8 +21,9 @@ from rich.cells import cell_len
 from tiny_llm_course.book.markdown import Block, blocks, chapters
 from tiny_llm_course.book.prose import FORMULA, marked_up, prose
 from tiny_llm_course.book.sections import sections
-from tiny_llm_course.catalogue import entry_of
+from tiny_llm_course.catalogue import entry_of, sentences
 from tiny_llm_course.checks import chinese
+from tiny_llm_course.checks.translations import FIELD, fields
 from tiny_llm_course.language import CATALOGUE, ENGLISH, languages
 from tiny_llm_course.places import BOOK
 from tiny_llm_course.units import of_file, units
@@ -54,7 +54,6 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _ROLE = re.compile(r"(?<!`)\{(?!term\b)([\w-]+)\}`([^`]+)`")
 _ANY_ROLE = re.compile(r"(?<!`)\{[\w-]+\}`[^`]+`")
 _WORDS = re.compile(r"\\(?:text|operatorname|mathrm)\{[^{}]*\}")
-_FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 _SHARED = {
     "data": re.compile(r"<<[^<>\n]+>>"),
     "formulas of their own": re.compile(r"\$\$.+?\$\$(?: ?\([\w-]+\))?", re.DOTALL),
@@ -232,12 +231,12 @@ def of_catalogue(
     """
     yield from _differ("keys", list(english), list(own))
     for key in english.keys() & own.keys():
-        theirs, ours = (set(_FIELD.findall(one[key])) for one in (english, own))
+        theirs, ours = (fields(one[key]) for one in (english, own))
         if "stubs/" not in key and theirs != ours:
             yield f"{key}: fields {sorted(theirs)}, not {sorted(ours)}"
         lines = own[key].splitlines()
         for line in lines:
-            if len(lines) > 1 and cell_len(_FIELD.sub("{}", line)) > WIDTH:
+            if len(lines) > 1 and cell_len(FIELD.sub("{}", line)) > WIDTH:
                 yield f"{key}: more than {WIDTH} cells: {line}"
             if style in STYLES and line not in english[key].splitlines():
                 for complaint in STYLES[style](line, True):
@@ -271,17 +270,12 @@ def complaints(language: str, names: Iterable[str] = ()) -> Iterator[str]:
             yield f"{name}: {error}"
             continue
         if is_stub:
-            own = {f"stubs/{key}": text for _, key, text in _stubs(path)}
+            own = {f"stubs/{key}": text for key, text in sentences(path).items()}
             english = {key: stubs[key] for key in own if key in stubs}
         else:
             english = of_file(CATALOGUE / ENGLISH / path.name)
         for one in of_catalogue(english, own, language):
             yield f"{name}: {one}"
-
-
-def _stubs(path: Path) -> Iterator[tuple[str, str, str]]:
-    for key, text in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        yield path.name, key, text.strip("\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
