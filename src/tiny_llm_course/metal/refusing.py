@@ -1,0 +1,80 @@
+"""Compiles a kernel, or says why it is refused.
+
+Two look at it: the check of the dialect, which knows what Metal has not, and the
+compiler for C++. What has been compiled once is not looked at again.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tiny_llm_course.metal import compiling
+from tiny_llm_course.metal.compiling import DIALECT, CompileError
+from tiny_llm_course.metal.faults import NOTHING, Fault, Side, fault_of
+from tiny_llm_course.metal.signature import HEADER_FILE, SOURCE_FILE, Assembled
+
+_ERROR = re.compile(
+    rf"^(?P<file>{SOURCE_FILE}|{HEADER_FILE}):(?P<line>\d+):\d+: error: (?P<said>.*)$",
+    re.MULTILINE,
+)
+
+
+class Refused(Exception):
+    """A kernel cannot be compiled.
+
+    Args:
+        faults: Why.
+    """
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__(faults[0].sentence)
+        self.faults = faults
+
+
+def library_of(assembled: Assembled) -> Path:
+    """Return the compiled kernel.
+
+    Raises:
+        Refused: It is not Metal, or the compiler finds an error.
+    """
+    if (library := compiling.known_library(assembled.text)) is not None:
+        return library
+    from tiny_llm_course.metal import dialect
+
+    found = [
+        Fault(
+            "write_to_constant" if one.kind == "const" else "language",
+            one.sentence,
+            _side(assembled, one.file, one.line),
+        )
+        for one in dialect.check(assembled, DIALECT)
+    ]
+    if found:
+        raise Refused(tuple(found))
+    try:
+        return compiling.kernel_library(assembled.text)
+    except CompileError as error:
+        faults = tuple(_said(assembled, error.said))
+        assert faults, error.said
+        raise Refused(faults) from error
+
+
+def _said(assembled: Assembled, said: str) -> Iterator[Fault]:
+    """Yield what the compiler for C++ has found in the learner's lines."""
+    for error in _ERROR.finditer(said):
+        side = _side(assembled, error["file"], int(error["line"]))
+        said = re.sub(r" \[-W.*\]$", "", error["said"])
+        yield fault_of(_kind(said), side, None, NOTHING, said)
+
+
+def _kind(said: str) -> str:
+    """Return what a message of the compiler means for a learner."""
+    if "is used uninitialized" in said:
+        return "uninitialised_read"
+    return "write_to_constant" if "read-only" in said else "language"
+
+
+def _side(assembled: Assembled, file: str, number: int) -> Side:
+    kernel = assembled.kernel
+    lines = (kernel.header if file == HEADER_FILE else kernel.source).splitlines()
+    return Side(file, number, lines[number - 1] if number <= len(lines) else "")
