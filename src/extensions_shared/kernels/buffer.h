@@ -73,8 +73,8 @@ class Spares {
   /// Whoever writes behind a buffer is found only if the memory there is nobody's.
   static constexpr std::size_t most_bytes = 0;
 #else
-  /// What a prompt needs that goes through a layer in pieces of some hundred tokens.
-  static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  /// What a layer of Qwen2-0.5B needs for a prompt of 1024 tokens.
+  static constexpr std::size_t most_bytes = std::size_t{96} << 20;
 #endif
 
   void release(Blocks::iterator block) {

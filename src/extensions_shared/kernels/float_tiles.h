@@ -5,6 +5,7 @@
 /// `tiles` holds what they are made of.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/exponential.h"
@@ -48,9 +49,12 @@ struct Factor {
   }
 };
 
-/// How many rows of a product, of as many vectors, are added up in registers at once:
-/// 24 of 32 registers hold sums, or 12 of 16. The others hold a row and a factor.
-inline constexpr int rows_at_once = 6;
+/// How many registers hold sums: half of them. The others hold a row and its factor. As
+/// many sums hide how long an addition takes, and these powers of two cut the tiles of
+/// attention, 64 keys and 32 queries, without a rest.
+template <class Registers>
+inline constexpr int sums_at_once = Registers::count / 2;
+/// How many vectors of a row are added up at once, where a row is long enough.
 template <class Registers>
 inline constexpr int vectors_at_once = Registers::count == 32 ? 4 : 2;
 
@@ -120,7 +124,7 @@ TINY_LLM_INLINE inline void multiply_columns(
 }
 
 /// Take wide blocks of columns first, and narrower ones for what is left.
-template <int rows, int vectors, int lanes, bool is_transposed>
+template <int sums, int vectors, int lanes, bool is_transposed>
 TINY_LLM_INLINE inline void multiply_add(
     Factor<is_transposed> a,
     ConstTile b,
@@ -129,16 +133,16 @@ TINY_LLM_INLINE inline void multiply_add(
     int num_columns,
     int depth) {
   constexpr int columns = vectors * lanes;
-  // Some eight sums hide how long each takes, also where few vectors make a row.
-  constexpr int own_rows = vectors > 1 ? rows : 8;
+  // With one vector in a row every sum loads a factor of its own: eight sums do.
+  constexpr int rows = std::min(sums / vectors, 8);
   int j = 0;
   for (; j + columns <= num_columns; j += columns) {
-    multiply_columns<own_rows, vectors, lanes>(
+    multiply_columns<rows, vectors, lanes>(
         a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows, depth);
   }
   if constexpr (columns > 1) {
     constexpr bool is_narrow = vectors == 1;
-    multiply_add<rows, is_narrow ? 1 : vectors / 2, is_narrow ? lanes / 2 : lanes>(
+    multiply_add<sums, is_narrow ? 1 : vectors / 2, is_narrow ? lanes / 2 : lanes>(
         a, {b.data + j, b.stride, b.ahead}, {c.data + j, c.stride}, num_rows,
         num_columns - j, depth);
   }
@@ -197,7 +201,7 @@ void multiply_add(
     int depth) {
   in_best_registers([=](auto registers) TINY_LLM_INLINE {
     using Own = decltype(registers);
-    multiply_add<rows_at_once, vectors_at_once<Own>, Own::lanes>(
+    multiply_add<sums_at_once<Own>, vectors_at_once<Own>, Own::lanes>(
         a, b, c, num_rows, num_columns, depth);
   });
 }

@@ -88,7 +88,7 @@ def records(
             default = extra.get("default")
             limits = [say("help.common.default", default=default)] if default else []
             limits += [extra["range"]] if "range" in extra else []
-            more = f"  [{'; '.join(limits)}]" if limits else ""
+            more = f"  [{say('commands.semicolon').join(limits)}]" if limits else ""
             yield record[0], f"{option.help or ''}{more}"
 
 

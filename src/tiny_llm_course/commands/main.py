@@ -61,7 +61,7 @@ def _speeds(answer: Reply) -> str:
     ]
     if answer.ended_by != END_TOKEN:
         parts.append(ending(answer))
-    return "; ".join(parts)
+    return say("commands.semicolon").join(parts)
 
 
 def _speed(num_tokens: int, time_s: float) -> str:

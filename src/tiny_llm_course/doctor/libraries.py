@@ -27,7 +27,8 @@ def check_mlx() -> Finding:
         state = "fail" if results[default] else "note"
         remedy = say("doctor.driver")
     works = say("doctor.works")
-    found = "; ".join(f"{name} {wrong or works}" for name, wrong in results.items())
+    each = [f"{name} {wrong or works}" for name, wrong in results.items()]
+    found = say("commands.semicolon").join(each)
     return Finding(
         "MLX",
         state,
