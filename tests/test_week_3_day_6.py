@@ -403,7 +403,7 @@ def test_task_3_stops(grade: Grader) -> None:
         await asyncio.to_thread(room.thread.stop)
         return bool(await waiting), before - threading.active_count() + 1
 
-    # Long enough that who does not wait comes back before the step ends, on any machine.
+    # Long enough that who does not wait is back before the step ends, on any machine.
     settings = {"text": "x" * 500, "step_s": 0.3}
     call = threaded(use, "thread.stop while one runs", engine=settings, stops=False)
 
