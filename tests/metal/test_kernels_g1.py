@@ -1,9 +1,11 @@
-"""Day G1 as its first user writes it: SiLU times up, and the sum of a row three ways."""
+# ruff: noqa: E501 - what is replaced stands in one line
+"""Day G1 as a first user writes it: SiLU times up, and a row summed in three ways."""
 
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
+
 from tiny_llm_course.grading.judgement.closeness import Truth, is_close
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
 from tiny_llm_course.metal.kernel import Result, metal_kernel
@@ -155,7 +157,12 @@ def test_a_threadgroup_reads_whole_lines() -> None:
         ("if (i >= uint(size)) return;", "", "thread_beyond_array", "float g ="),
         ("i >= uint(size)", "i > uint(size)", "thread_beyond_array", "float g ="),
         ("out[i] = T", "out[i / 2] = T", "race", "out[i / 2]"),
-        ("thread_position_in_grid.x", "thread_position_in_threadgroup.x", "race", "out["),
+        (
+            "thread_position_in_grid.x",
+            "thread_position_in_threadgroup.x",
+            "race",
+            "out[",
+        ),
     ],
 )
 def test_mistakes_in_silu(old: str, new: str, kind: str, part: str) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
+
 from tiny_llm_course.grading.judgement.closeness import is_close
 from tiny_llm_course.grading.judgement.inputs import each_dtype, gain, normal
 from tiny_llm_course.metal.kernel import Result, metal_kernel

@@ -1,9 +1,11 @@
+# ruff: noqa: E501 - what is replaced stands in one line
 """Day G3 as its first user writes it: a 4-bit matrix times a vector."""
 
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
+
 from tiny_llm_course.grading.judgement.closeness import is_close
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
 from tiny_llm_course.metal.kernel import Result, metal_kernel

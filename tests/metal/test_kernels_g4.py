@@ -4,6 +4,7 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
+
 from tiny_llm_course.grading.judgement.closeness import is_close
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal, weight
 from tiny_llm_course.metal.kernel import Result, metal_kernel
@@ -65,9 +66,7 @@ def drawn(
     "sizes", [(1, 1, 64, 64), (17, 50, 96, 32), (33, 16, 128, 64)], ids=str
 )
 @pytest.mark.parametrize("name", [TILED, SIMDGROUP])
-def test_product(
-    name: str, sizes: tuple[int, int, int, int], dtype: mx.Dtype
-) -> None:
+def test_product(name: str, sizes: tuple[int, int, int, int], dtype: mx.Dtype) -> None:
     """One row, edges in both directions, and groups of 64 and of 32."""
     x, w = drawn(*sizes, dtype)
 

@@ -1,9 +1,11 @@
+# ruff: noqa: RUF059 - what is replaced stands in one line
 """Day G5 as its first user writes it: flash attention."""
 
 from pathlib import Path
 
 import mlx.core as mx
 import pytest
+
 from tiny_llm_course.grading.judgement.closeness import Truth, is_close
 from tiny_llm_course.grading.judgement.inputs import each_dtype, normal
 from tiny_llm_course.metal.kernel import Result, metal_kernel
@@ -74,7 +76,8 @@ def causal(arrays: Arrays) -> Truth:
 
 @each_dtype
 @pytest.mark.parametrize(
-    ("heads", "context", "width"), [((1, 1), 1, 64), ((4, 2), 37, 40), ((6, 2), 70, 128)]
+    ("heads", "context", "width"),
+    [((1, 1), 1, 64), ((4, 2), 37, 40), ((6, 2), 70, 128)],
 )
 def test_attention_of_one_token(
     heads: tuple[int, int], context: int, width: int, dtype: mx.Dtype
@@ -91,7 +94,12 @@ def test_attention_of_one_token(
 @each_dtype
 @pytest.mark.parametrize(
     ("heads", "length", "context", "width"),
-    [((1, 1), 1, 1, 32), ((4, 2), 19, 19, 40), ((2, 1), 17, 70, 64), ((2, 2), 5, 33, 128)],
+    [
+        ((1, 1), 1, 1, 32),
+        ((4, 2), 19, 19, 40),
+        ((2, 1), 17, 70, 64),
+        ((2, 2), 5, 33, 128),
+    ],
 )
 def test_attention_of_a_prompt(
     heads: tuple[int, int], length: int, context: int, width: int, dtype: mx.Dtype

@@ -6,8 +6,8 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.metal import arguments
-from tiny_llm_course.metal.process import Buffer
 from tiny_llm_course.metal.arguments import Role
+from tiny_llm_course.metal.process import Buffer
 
 Shape = Sequence[int]
 
@@ -91,7 +91,12 @@ def _input(argument: arguments.Buffer, stored: Stored) -> Buffer:
                 stored.values,
             )
     return Buffer(
-        argument.name, argument.space, False, about.itemsize, about.size, about.tobytes()
+        argument.name,
+        argument.space,
+        False,
+        about.itemsize,
+        about.size,
+        about.tobytes(),
     )
 
 

@@ -186,7 +186,9 @@ def _compile(made: Path, arguments: Sequence[str]) -> str:
 def _language() -> str:
     """Return a digest of the headers that a kernel is checked and compiled with."""
     files = [RUNTIME / "runtime.h", *LANGUAGE.rglob("*"), *DIALECT.rglob("*")]
-    texts = [path.read_text(encoding="utf-8") for path in sorted(files) if path.is_file()]
+    texts = [
+        path.read_text(encoding="utf-8") for path in sorted(files) if path.is_file()
+    ]
     return _digest(texts)
 
 

@@ -58,7 +58,9 @@ class Reporter:
         line = lines.get(side["place"])
         file = line.file if line else SOURCE_FILE
         text = self.header if file == HEADER_FILE else self.source
-        groups = [-(-n // size) for n, size in zip(self.grid, self.threadgroup, strict=True)]
+        groups = [
+            -(-n // size) for n, size in zip(self.grid, self.threadgroup, strict=True)
+        ]
         group = _nth(side["group"], groups)
         own = [
             min(size, n - size * at)
@@ -102,7 +104,10 @@ def _of_array(text: str, column: int, target: Target) -> tuple[str, Target]:
 
 
 def _target(target: dict[str, Any]) -> dict[str, Any]:
-    return {**{k: target[k] for k in ("space", "buffer", "index")}, "size": target["num_elements"]}
+    return {
+        **{k: target[k] for k in ("space", "buffer", "index")},
+        "size": target["num_elements"],
+    }
 
 
 def _nth(number: int, box: Sequence[int]) -> Size:

@@ -1,6 +1,6 @@
 """Variables that may be used before they have a value: it is tried.
 
-The compiler suspects also right code: a variable that the first round of a loop sets. So
+The compiler suspects right code too: a variable that a loop sets in its first round. So
 a suspect kernel is run twice, once with all such variables 0 and once with all of them
 something else. If that makes a difference, what nobody has stored was used.
 """

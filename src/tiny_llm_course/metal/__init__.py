@@ -1,0 +1,1 @@
+"""Metal kernels, run and judged by a simulator of a GPU."""
