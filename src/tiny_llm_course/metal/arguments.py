@@ -9,6 +9,8 @@ from enum import StrEnum
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
+
 # An input of fewer elements lies in constant memory.
 _FEW = 8
 
@@ -117,7 +119,7 @@ def type_name(dtype: mx.Dtype) -> str:
         ValueError: The simulator has no such numbers.
     """
     if dtype not in _TYPES:
-        raise ValueError(f"metal_kernel: expected a real dtype, got {dtype}")
+        raise ValueError(say("metal.misuse.dtype", dtype=dtype))
     return _TYPES[dtype]
 
 

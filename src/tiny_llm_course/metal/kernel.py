@@ -176,13 +176,12 @@ class MetalKernel:
         name = self.definition.name
         for what, given, wanted in (
             ("inputs", inputs, self.definition.input_names),
-            ("output shapes", shapes, self.definition.output_names),
-            ("output dtypes", dtypes, self.definition.output_names),
+            ("shapes", shapes, self.definition.output_names),
+            ("dtypes", dtypes, self.definition.output_names),
         ):
             if len(given) != len(wanted):
-                raise ValueError(
-                    f"{name}: expected {len(wanted)} {what}, got {len(given)}"
-                )
+                counts = {"wanted": len(wanted), "given": len(given)}
+                raise ValueError(say(f"metal.misuse.{what}", name=name, **counts))
 
 
 def metal_kernel(  # noqa: PLR0913 - as MLX has it
@@ -215,10 +214,8 @@ def metal_kernel(  # noqa: PLR0913 - as MLX has it
 def _cut(threadgroup: Size, grid: Size) -> Size:
     """Return the threadgroup as MLX starts it: no larger than the grid."""
     if len(grid) != 3 or len(threadgroup) != 3 or min(*grid, *threadgroup) < 1:
-        raise ValueError(
-            f"metal_kernel: expected three sizes from 1 on, got a grid {grid} "
-            f"and a threadgroup {threadgroup}"
-        )
+        sizes = {"grid": grid, "threadgroup": threadgroup}
+        raise ValueError(say("metal.misuse.sizes", **sizes))
     x, y, z = map(min, threadgroup, grid)
     return x, y, z
 
