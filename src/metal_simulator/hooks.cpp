@@ -24,17 +24,17 @@ extern "C" {
 
 #define HERE __builtin_return_address(0)
 
-#define READ_AND_WRITE(name, size)                                              \
-    void __tsan_read##name(void* address) {                                     \
+#define READ_AND_WRITE(prefix, size)                                            \
+    void __tsan_##prefix##read##size(void* address) {                           \
         access(address, size, Kind::read, HERE);                                \
     }                                                                           \
-    void __tsan_write##name(void* address) {                                    \
+    void __tsan_##prefix##write##size(void* address) {                          \
         access(address, size, Kind::write, HERE);                               \
     }
 #define BOTH_ALIGNMENTS(size)     \
-    READ_AND_WRITE(size, size)    \
-    READ_AND_WRITE(_unaligned##size, size)
-READ_AND_WRITE(1, 1)
+    READ_AND_WRITE(, size)        \
+    READ_AND_WRITE(unaligned_, size)  // Called by clang only.
+READ_AND_WRITE(, 1)
 BOTH_ALIGNMENTS(2)
 BOTH_ALIGNMENTS(4)
 BOTH_ALIGNMENTS(8)

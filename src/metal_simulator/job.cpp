@@ -8,6 +8,7 @@
 #include <memory>
 #include <ostream>
 #include <stdexcept>
+#include <string>
 
 #include "signals.h"
 #include "simulation.h"
@@ -43,6 +44,14 @@ Buffer read_buffer(std::istream& from) {
         read.has_values;
     read.space = space == "constant" ? Space::constant : Space::device;
     read.role = role == "output" ? Role::output : Role::input;
+    return read;
+}
+
+// Reads the rest of a line, since the path of a file may hold spaces.
+std::string read_path(std::istream& from, const std::string& word) {
+    expect(from, word);
+    std::string read;
+    std::getline(from >> std::ws, read);
     return read;
 }
 
@@ -121,7 +130,7 @@ void answer(const Job& job, const Simulation& first, const std::string& faults,
 
 Job read_job(std::istream& from) {
     Job job{};
-    job.library = read_value<std::string>(from, "library");
+    job.library = read_path(from, "library");
     job.sizes.grid = read_position(from, "grid");
     job.sizes.group = read_position(from, "threadgroup");
     job.limit_s = read_value<double>(from, "limit_s");

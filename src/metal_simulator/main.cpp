@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <iostream>
+#include <new>
 
 #include "job.h"
 
@@ -9,6 +10,8 @@ int main() {
     std::ios::sync_with_stdio(false);
     try {
         simulator::run_job(simulator::read_job(std::cin), std::cout);
+    } catch (const std::bad_alloc&) {
+        return 3;
     } catch (const std::exception& error) {
         std::cerr << "metal_simulator: " << error.what() << '\n';
         return 2;

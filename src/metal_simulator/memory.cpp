@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <new>
 #include <stdexcept>
 
 namespace simulator {
@@ -48,7 +49,7 @@ void Region::scramble() {
 Arena::Arena() {
     constexpr int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* pages = mmap(nullptr, num_slots << slot_bits, PROT_NONE, kind, -1, 0);
-    if (pages == MAP_FAILED) throw std::runtime_error("no room for the arena");
+    if (pages == MAP_FAILED) throw std::bad_alloc();
     begin_ = reinterpret_cast<std::uintptr_t>(pages);
 }
 
@@ -62,10 +63,10 @@ Region& Arena::add(const std::string& name, Space space, std::size_t size,
     const auto slot = begin_ + (regions_.size() << slot_bits);
     auto* begin = reinterpret_cast<std::byte*>(slot + room_below);
     if (size != 0 && mprotect(begin, size, PROT_READ | PROT_WRITE) != 0) {
-        throw std::runtime_error("no memory for a buffer");
+        throw std::bad_alloc();
     }
     regions_.push_back(std::make_unique<Region>(
-        Region{name, space, false, element_size, begin, size, {}, nullptr}));
+        Region{name, space, element_size, begin, size, {}, nullptr}));
     return *regions_.back();
 }
 

@@ -23,7 +23,6 @@ const char* name_of(Space space);
 struct Region {
     std::string name;
     Space space;
-    bool writable;
     std::size_t element_size;
     std::byte* begin;
     std::size_t size;

@@ -41,12 +41,24 @@ bool Scheduler::run(std::uint64_t seed) {
         fibers_.push_back(std::make_unique<Fiber>(body));
     }
     const Position groups = sizes_.num_groups();
-    for (const unsigned group : shuffled(0, groups.x * groups.y * groups.z)) {
-        start_group(group);
+    const std::uint64_t number = groups.x * std::uint64_t{groups.y} * groups.z;
+    const std::uint64_t step = in_order_ ? 1 : step_for(number);
+    for (std::uint64_t n = 0; n < number; ++n) {
+        start_group(static_cast<unsigned>(n * step % number));
         run_group();
         if (is_over_) return false;
     }
     return true;
+}
+
+// Draws a step that leads through all of so many numbers. There may be too many
+// threadgroups to write their order down.
+std::uint64_t Scheduler::step_for(std::uint64_t number) {
+    std::uint64_t step = 0;
+    do {
+        step = 1 + random_() % number;
+    } while (std::gcd(step, number) != 1);
+    return step;
 }
 
 void Scheduler::body() {
@@ -129,6 +141,7 @@ void Scheduler::resume(unsigned index, const SimdGroup& simdgroup) {
                        now(device_epoch_, simdgroup.device_epoch),
                        now(threadgroup_epoch_, simdgroup.threadgroup_epoch),
                        is_late_ != 0 ? 1 : Checks::most_accesses};
+    ++num_resumed_;
     is_in_thread_ = true;
     fibers_[index]->resume();
     is_in_thread_ = false;

@@ -67,7 +67,14 @@ class Scheduler {
     // Called by a signal.
     bool is_in_thread() const { return is_in_thread_; }
     bool overflowed_at(const void* address) const;
-    void hurry() { is_late_ = 1; }
+    void hurry() {
+        is_late_ = 1;
+        checks_.running.accesses_left = 1;
+    }
+    // Grows with each access and each thread that goes on.
+    std::uint64_t num_steps() const {
+        return num_resumed_ * Checks::most_accesses - checks_.running.accesses_left;
+    }
 
   private:
     // One thread of the running threadgroup, and what it waits for.
@@ -104,6 +111,7 @@ class Scheduler {
                   const Member& missing);
     Side side_of(const Member& member) const;
     std::vector<unsigned> shuffled(unsigned begin, unsigned end);
+    std::uint64_t step_for(std::uint64_t number);
 
     Sizes sizes_;
     Kernel kernel_;
@@ -119,6 +127,7 @@ class Scheduler {
     unsigned group_ = 0;
     std::uint32_t device_epoch_ = 0, threadgroup_epoch_ = 0, round_ = 0;
     std::uint64_t num_waits_ = 0;  // Of the running threadgroup.
+    std::uint64_t num_resumed_ = 0;
     unsigned num_threads_ = 0;     // Of the running threadgroup.
     std::vector<Member> members_;
     std::vector<std::unique_ptr<Fiber>> fibers_;

@@ -19,6 +19,8 @@ std::array<std::byte, 64 << 10> signal_stack;
 
 constexpr suseconds_t tick_us = 20'000;
 constexpr int most_idle_ticks = 50;
+// How long one whose time is over may go on until it is told.
+constexpr int most_late_ticks = 5;
 long num_ticks_left = 0;
 
 // Where the kernel was interrupted, 0 if this was not in the kernel.
@@ -57,20 +59,21 @@ void on_crash(int signal, siginfo_t* info, void* context) {
             signal == SIGFPE ? "division" : is_stack ? "stack" : "memory");
 }
 
-// Called at every tick of the clock. A run whose time is over is ended where the kernel
-// itself is interrupted: the simulator could be anywhere, but is told. So is a thread
-// that has not accessed memory for a while: there is no such long calculation.
+// Called at every tick of the clock. A run whose time is over ends at its next access or
+// barrier, whose line is known. If it comes to none, it is ended where the kernel is
+// interrupted. So is one that has done neither for a while: no calculation is so long.
 void on_tick(int, siginfo_t*, void* context) {
     if (simulation == nullptr) return;
     static std::uint64_t seen = 0;
     static int num_idle = 0;
-    const std::uint64_t left = simulation->checks.running.accesses_left;
-    num_idle = left == seen ? num_idle + 1 : 0;
-    seen = left;
-    const bool is_late = --num_ticks_left <= 0;
-    if (is_late) simulation->scheduler.hurry();
-    const Place place = interrupted_at(context);
-    if (place != 0 && (is_late || num_idle > most_idle_ticks)) end_run("endless", place, "");
+    const std::uint64_t done = simulation->scheduler.num_steps();
+    num_idle = done == seen ? num_idle + 1 : 0;
+    seen = done;
+    --num_ticks_left;
+    if (num_ticks_left <= 0) simulation->scheduler.hurry();
+    const bool is_at_end = num_ticks_left <= -most_late_ticks || num_idle > most_idle_ticks;
+    const Place place = is_at_end ? interrupted_at(context) : 0;
+    if (place != 0) end_run("endless", place, "");
 }
 
 }  // namespace

@@ -6,8 +6,8 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.metal.arguments import Kind
-from tiny_llm_course.metal.compiling import DIALECT, LANGUAGE
 from tiny_llm_course.metal.counting import text_with_counts
+from tiny_llm_course.metal.headers import LANGUAGE
 from tiny_llm_course.metal.signature import Assembled, Definition, assemble
 
 # In the body: x device float*; h half; v float4; i int; u uint; b bfloat.
@@ -53,7 +53,7 @@ def assembled(source: str, header: str = "") -> Assembled:
 
 @pytest.mark.parametrize(("source", "expected"), CASES)
 def test_operations_of_floats_are_counted(source: str, expected: str | None) -> None:
-    lines = text_with_counts(assembled(source), DIALECT).splitlines()
+    lines = text_with_counts(assembled(source)).splitlines()
 
     body = lines.index('#line 1 "kernel.metal"')
     assert expected is None or lines[body + 2] == expected
@@ -62,7 +62,7 @@ def test_operations_of_floats_are_counted(source: str, expected: str | None) -> 
 def test_a_template_of_the_header_asks_for_its_type() -> None:
     header = "template <typename U> U f(U value) { return exp(value * 2); }"
 
-    text = text_with_counts(assembled("y = f(x[0]);", header), DIALECT)
+    text = text_with_counts(assembled("y = f(x[0]);", header))
 
     assert "(metal::counted_as<decltype(value * 2), 0, 1, 0>(), value * 2)" in text
     assert "metal::counted_as<decltype(exp(value * 2)), 0, 0, 1>()" in text
@@ -71,7 +71,7 @@ def test_a_template_of_the_header_asks_for_its_type() -> None:
 def test_what_is_counted_compiles() -> None:
     header = "template <typename U> U twice(U value) { return value * 2 + value; }"
     source = "\n".join([*(case for case, _ in CASES), "y = twice(h) + twice(v).x;"])
-    text = text_with_counts(assembled(source, header), DIALECT)
+    text = text_with_counts(assembled(source, header))
 
     done = subprocess.run(
         [

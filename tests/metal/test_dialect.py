@@ -9,7 +9,6 @@ import pytest
 from tiny_llm_course.catalogue import sentences
 from tiny_llm_course.language import ENGLISH, folder_of
 from tiny_llm_course.metal.arguments import Kind
-from tiny_llm_course.metal.compiling import DIALECT
 from tiny_llm_course.metal.dialect import check
 from tiny_llm_course.metal.refusals import Refusal
 from tiny_llm_course.metal.signature import Definition, assemble
@@ -22,7 +21,7 @@ def refusals(
     definition = Definition("checked", ["x", "few"], ["out"], source, header)
     kinds = [Kind(dtype, 1, 100), Kind(mx.float32, 1, 4)]
     template = [("T", dtype), ("N", 4)]
-    return check(assemble(definition, kinds, [dtype], template), DIALECT)
+    return check(assemble(definition, kinds, [dtype], template))
 
 
 IN_THE_BODY = [

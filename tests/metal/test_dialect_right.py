@@ -9,8 +9,8 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.metal.arguments import Kind
-from tiny_llm_course.metal.compiling import DIALECT, LANGUAGE
 from tiny_llm_course.metal.dialect import check
+from tiny_llm_course.metal.headers import LANGUAGE
 from tiny_llm_course.metal.signature import Assembled, Definition, assemble
 
 BODIES = {
@@ -259,7 +259,7 @@ def kernel_of(name: str, dtype: mx.Dtype) -> Assembled:
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", BODIES)
 def test_nothing_is_refused(name: str, dtype: mx.Dtype) -> None:
-    found = check(kernel_of(name, dtype), DIALECT)
+    found = check(kernel_of(name, dtype))
 
     assert [(each.file, each.line, each.sentence) for each in found] == []
 

@@ -12,12 +12,12 @@ import mlx.core as mx
 import pytest
 from clang.cindex import CursorKind, Index
 
-from tiny_llm_course.metal import compiling
+from tiny_llm_course.metal import headers
 from tiny_llm_course.metal.arguments import Kind
 from tiny_llm_course.metal.dialect import check
 from tiny_llm_course.metal.signature import Assembled, Definition, assemble
 
-LANGUAGE = compiling.DIALECT.parent / "language"
+LANGUAGE = headers.DIALECT.parent / "language"
 GROUPS = tomllib.loads((LANGUAGE / "words.toml").read_text())["group"]
 
 # The variables that the examples speak of.
@@ -41,7 +41,7 @@ def kernel_of(examples: Iterable[str], before: str = BEFORE) -> Assembled:
 
 @pytest.mark.parametrize("group", GROUPS, ids=lambda group: group["about"])
 def test_the_check_knows_every_word(group: dict) -> None:
-    refused = check(kernel_of(group["examples"].values()), compiling.DIALECT)
+    refused = check(kernel_of(group["examples"].values()))
 
     assert [(each.line, each.sentence) for each in refused] == []
 
@@ -75,7 +75,7 @@ def test_what_the_check_allows_of_other_types_compiles(type_: str) -> None:
     before = BEFORE.replace(
         "float f = float(k), g = float(k)", f"{type_} f = {type_}(k), g = {type_}(k)"
     )
-    refused = {each.line for each in check(kernel_of(ALL, before), compiling.DIALECT)}
+    refused = {each.line for each in check(kernel_of(ALL, before))}
     first = before.count("\n") + 1
     allowed = [text for line, text in enumerate(ALL, first) if line not in refused]
 
@@ -88,7 +88,7 @@ def test_what_the_check_allows_of_other_types_compiles(type_: str) -> None:
 def test_every_function_that_is_declared_is_in_the_list() -> None:
     """A word without an entry would have no section that it can be looked up in."""
     unit = Index.create().parse(
-        str(compiling.DIALECT / "metal.h"),
+        str(headers.DIALECT / "metal.h"),
         args=["-x", "c++", "-std=c++14", "-nostdinc", "-w"],
     )
     assert unit.cursor is not None

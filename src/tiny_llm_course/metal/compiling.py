@@ -1,41 +1,18 @@
-"""Compiles the simulator once, and each kernel once, into a cache.
+"""Compiles each kernel once, into the cache."""
 
-They lie in `.cache/metal` of the checkout, named by a digest of all that they are made
-of, and may be removed.
-"""
-
-import fcntl
 import functools
-import hashlib
 import os
 import platform
-import subprocess
-import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tiny_llm_course.extension.building import NUM_JOBS
-from tiny_llm_course.extension.programs import COMPILER
-
-CACHE = Path(__file__).parents[3] / ".cache" / "metal"
-"""In the checkout of this file, also when working on a copy."""
+from tiny_llm_course.metal import cache, headers
+from tiny_llm_course.metal.cache import digest, temporary_folder
+from tiny_llm_course.metal.compiler import compile_, is_gcc, version
 
 NUM_KEPT = 512
 """The number of kernels that are kept. Each takes some 100 KB."""
 
-RUNTIME = Path(__file__).parents[2] / "metal_simulator"
-LANGUAGE = RUNTIME / "language"
-DIALECT = RUNTIME / "dialect"
-
-_IS_MACOS = platform.system() == "Darwin"
-
-WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
-RUNTIME_OPTIONS = ("-std=c++20", "-O2", *WARNINGS)
-RUNTIME_LIBRARIES = ("-rdynamic", "-ldl")
-"""A kernel finds in the program what it calls."""
-
-KERNEL_OPTIONS = (
+OPTIONS = (
     "-std=c++20",
     "-g",
     "-O1",
@@ -57,50 +34,18 @@ KERNEL_OPTIONS = (
     "-Wmaybe-uninitialized",
     "-Wno-error=maybe-uninitialized",
 )
-_GCC_OPTIONS = ("-fno-thread-jumps",)
-"""Two calls of a barrier are two barriers, so the compiler must not double one."""
+_GCC_OPTIONS = (
+    # Two calls of a barrier are two barriers, so the compiler must not double one.
+    "-fno-thread-jumps",
+    # A call of the simulator's is made in a line of the kernel, not in a table.
+    "-fno-plt",
+    # Too large an array meets the page below the stack, and does not go past it.
+    "-fstack-clash-protection",
+)
 
+_IS_MACOS = platform.system() == "Darwin"
 LINK_OPTIONS = ("-shared", *(("-undefined", "dynamic_lookup") if _IS_MACOS else ()))
 """What a kernel calls is defined by the program that loads it."""
-
-
-class CompileError(Exception):
-    """The compiler does not take a kernel.
-
-    Args:
-        said: What it says, in its own words.
-    """
-
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
-
-
-def simulator(options: Sequence[str] = RUNTIME_OPTIONS) -> Path:
-    """Return the program that runs kernels, compiled if need be.
-
-    The first time takes some seconds.
-    """
-    files = sorted([*RUNTIME.glob("*.cpp"), *RUNTIME.glob("*.h")])
-    texts = [path.read_text(encoding="utf-8") for path in files]
-    made = CACHE / f"simulator-{_digest([*options, *texts])}"
-    if made.exists():
-        return made
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (
-        (CACHE / "simulator.lock").open("w") as lock,
-        tempfile.TemporaryDirectory(dir=CACHE) as folder,
-        ThreadPoolExecutor(NUM_JOBS) as pool,
-    ):
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a process that waited finds it compiled
-        if made.exists():
-            return made
-        sources = [path for path in files if path.suffix == ".cpp"]
-        objects = [Path(folder) / f"{path.stem}.o" for path in sources]
-        arguments = [["-c", str(path), *options] for path in sources]
-        list(pool.map(_compile, objects, arguments))
-        _compile(made, [*map(str, objects), *options, *RUNTIME_LIBRARIES])
-    return made
 
 
 def known_library(text: str, *options: str) -> Path | None:
@@ -111,9 +56,10 @@ def known_library(text: str, *options: str) -> Path | None:
         *options: Of the compiler, beside the usual ones.
     """
     path = _library_path(text, *options)
-    if not path.exists():
-        return None
-    os.utime(path)
+    try:
+        os.utime(path)
+    except OSError:  # not there, or in a cache that cannot be written
+        return path if path.exists() else None
     return path
 
 
@@ -127,22 +73,23 @@ def kernel_library(text: str, *options: str) -> Path:
     Raises:
         CompileError: It is no C++, or a variable has no value.
     """
-    made = _library_path(text, *options)
-    CACHE.mkdir(parents=True, exist_ok=True)
-    own = () if "clang" in _version() else _GCC_OPTIONS
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        source = Path(folder) / "kernel.cpp"
+    path = _library_path(text, *options)
+    every = (*_options(), *options)
+    with temporary_folder() as folder:
+        source, objects = folder / "kernel.cpp", folder / "kernel.o"
         source.write_text(text, encoding="utf-8")
-        objects = Path(folder) / "kernel.o"
-        includes = f"-I{LANGUAGE}"
-        arguments = ["-c", str(source), includes, *KERNEL_OPTIONS, *own, *options]
-        warnings = _compile(objects, arguments)
+        found = headers.language(every)
+        warnings = compile_(objects, ["-c", str(source), *found, *every])
         if warnings:
-            _warnings_path(made).write_text(warnings, encoding="utf-8")
+            said = folder / "kernel.txt"
+            said.write_text(warnings, encoding="utf-8")
+            said.replace(_warnings_path(path))
         # Linked without the option, so without the sanitizer's own library.
-        _compile(made, [str(objects), *LINK_OPTIONS])
+        made = folder / path.name
+        compile_(made, [str(objects), *LINK_OPTIONS])
+        made.replace(path)  # appears at once, for all processes
     _remove_oldest()
-    return made
+    return path
 
 
 def warnings_of(library: Path) -> str:
@@ -151,61 +98,38 @@ def warnings_of(library: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
+def _options() -> tuple[str, ...]:
+    return (*OPTIONS, *(_GCC_OPTIONS if is_gcc() else ()))
+
+
 def _warnings_path(library: Path) -> Path:
     return library.with_suffix(".txt")
 
 
 def _library_path(text: str, *options: str) -> Path:
-    usual = (*KERNEL_OPTIONS, *_GCC_OPTIONS, *LINK_OPTIONS)
-    parts = [*usual, *options, _language(), text]
-    return CACHE / f"kernel-{_digest(parts)}.so"
+    return cache.CACHE / f"kernel-{digest([_surroundings(), *options, text])}.so"
 
 
-def _compile(made: Path, arguments: Sequence[str]) -> str:
-    """Run the compiler. What it makes appears at once, for all processes.
+@functools.cache
+def _surroundings() -> str:
+    """Return a digest of all that a kernel is checked and compiled with.
 
-    Returns:
-        Its warnings.
+    What has been compiled is not checked again: the checks are a part of it.
     """
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        path = Path(folder) / made.name
-        ran = subprocess.run(
-            [str(COMPILER), *arguments, "-o", str(path)],
-            stderr=subprocess.PIPE,
-            env={**os.environ, "LC_ALL": "C"},
-            text=True,
-            check=False,
-        )
-        if ran.returncode:
-            raise CompileError(ran.stderr)
-        path.replace(made)
-    return ran.stderr
-
-
-@functools.cache
-def _language() -> str:
-    """Return a digest of the headers that a kernel is checked and compiled with."""
-    files = [RUNTIME / "runtime.h", *LANGUAGE.rglob("*"), *DIALECT.rglob("*")]
-    texts = [
-        path.read_text(encoding="utf-8") for path in sorted(files) if path.is_file()
-    ]
-    return _digest(texts)
-
-
-def _digest(parts: Sequence[str]) -> str:
-    every = "\0".join([_version(), *parts])
-    return hashlib.sha256(every.encode()).hexdigest()[:20]
-
-
-@functools.cache
-def _version() -> str:
-    said = [str(COMPILER), "--version"]
-    return subprocess.run(said, capture_output=True, text=True, check=True).stdout
+    checks = headers.texts(Path(__file__).parent, "*.py")
+    dialect = headers.texts(headers.DIALECT)
+    usual = (version(), *_options(), *LINK_OPTIONS)
+    return digest([*usual, *headers.text_of_language(), *dialect, *checks])
 
 
 def _remove_oldest() -> None:
     """Keep the kernels that were used last."""
-    kernels = sorted(CACHE.glob("kernel-*.so"), key=lambda path: path.stat().st_mtime)
+    kernels = sorted(cache.CACHE.glob("kernel-*.so"), key=_last_used)
     for path in kernels[:-NUM_KEPT]:
         path.unlink(missing_ok=True)
         _warnings_path(path).unlink(missing_ok=True)
+
+
+def _last_used(path: Path) -> float:
+    """Return when a kernel was used. Another process may have removed it meanwhile."""
+    return path.stat().st_mtime if path.exists() else 0.0

@@ -9,7 +9,6 @@ Not counted: what the text of a macro does. A comparison and a choice are no ope
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from clang.cindex import Cursor, Type  # pyright: ignore[reportMissingTypeStubs]
 
@@ -55,14 +54,13 @@ _FLOAT = re.compile(
 _ARITHMETIC = re.compile(r"\s*\)*\s*(?P<sign>[-+*/])=?\s*\(*\s*")
 
 
-def text_with_counts(assembled: Assembled, headers: Path) -> str:
+def text_with_counts(assembled: Assembled) -> str:
     """Return the C++ file of a kernel that counts.
 
     Args:
         assembled: A kernel that the check of the dialect has accepted.
-        headers: The folder `src/metal_simulator/dialect`.
     """
-    parsed = parse(assembled, headers)
+    parsed = parse(assembled)
     sources = {
         HEADER_FILE: assembled.kernel.header,
         SOURCE_FILE: assembled.kernel.source,

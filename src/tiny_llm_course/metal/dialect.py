@@ -9,7 +9,6 @@ libclang comes from PyPI; it is needed by this module and those that it imports.
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from clang.cindex import Diagnostic  # pyright: ignore[reportMissingTypeStubs]
 
@@ -58,25 +57,20 @@ _NUMBERS = {
 }
 
 
-def check(assembled: Assembled, headers: Path) -> list[Refusal]:
-    """Return what of a kernel is not Metal, in the order of its lines.
-
-    Args:
-        assembled: The kernel.
-        headers: The folder `src/metal_simulator/dialect`.
-    """
+def check(assembled: Assembled) -> list[Refusal]:
+    """Return what of a kernel is not Metal, in the order of its lines."""
     kernel = assembled.kernel
     found: list[Refusal] = []
     for file, source in ((HEADER_FILE, kernel.header), (SOURCE_FILE, kernel.source)):
         found += forbidden_words(source, file)
         found += misplaced_variables(source, file, is_body=file == SOURCE_FILE)
-    found += _parsed(assembled, headers)
+    found += _parsed(assembled)
     return _in_order(found)
 
 
-def _parsed(assembled: Assembled, headers: Path) -> Iterator[Refusal]:
+def _parsed(assembled: Assembled) -> Iterator[Refusal]:
     """Let clang read the kernel."""
-    parsed = parse(assembled, headers)
+    parsed = parse(assembled)
     for diagnostic in parsed.unit.diagnostics:
         refused = _refused_for(diagnostic)
         if refused is not None:

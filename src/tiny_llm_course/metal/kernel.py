@@ -28,6 +28,9 @@ LIMIT_S = 10.0
 SEEDS = (0, 1)
 """The orders of its threads that are tried. 0 is the natural one."""
 
+MOST_IN_GRID = 2**31
+"""The most threads of a grid. As many would take the simulator minutes."""
+
 
 class MetalFaultError(Exception):
     """A kernel has a mistake.
@@ -216,6 +219,9 @@ def _cut(threadgroup: Size, grid: Size) -> Size:
     if len(grid) != 3 or len(threadgroup) != 3 or min(*grid, *threadgroup) < 1:
         sizes = {"grid": grid, "threadgroup": threadgroup}
         raise ValueError(say("metal.misuse.sizes", **sizes))
+    if (threads := math.prod(grid)) > MOST_IN_GRID:
+        sizes = {"threads": threads, "most": MOST_IN_GRID}
+        raise ValueError(say("metal.misuse.grid", **sizes))
     x, y, z = map(min, threadgroup, grid)
     return x, y, z
 

@@ -5,7 +5,6 @@ types. No line of the learner's moves, and each place can be found again.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from clang.cindex import (  # pyright: ignore[reportMissingTypeStubs]
     Cursor,
@@ -13,16 +12,12 @@ from clang.cindex import (  # pyright: ignore[reportMissingTypeStubs]
     TranslationUnit,
 )
 
+from tiny_llm_course.metal.headers import PARSED_AS, dialect
 from tiny_llm_course.metal.rewriting import check_edits
 from tiny_llm_course.metal.signature import HEADER_FILE, SOURCE_FILE, Assembled
 from tiny_llm_course.metal.tokens import Edit, apply, place_before
 
 CHECKED_FILE = "check.metal"
-
-_ARGUMENTS = (
-    "-x", "c++", "-std=c++14", "-target", "x86_64-linux-gnu", "-nostdinc",
-    "-fno-exceptions", "-fno-rtti", "-ferror-limit=0", "-w",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -90,17 +85,12 @@ class Parsed:
         return None
 
 
-def parse(assembled: Assembled, headers: Path) -> Parsed:
-    """Parse a kernel.
-
-    Args:
-        assembled: The kernel.
-        headers: The folder `src/metal_simulator/dialect`.
-    """
+def parse(assembled: Assembled) -> Parsed:
+    """Parse a kernel."""
     text, parts = _text_of(assembled)
     unit = Index.create().parse(
         CHECKED_FILE,
-        args=[*_ARGUMENTS, f"-I{headers}"],
+        args=["-x", "c++", *PARSED_AS, "-include-pch", str(dialect())],
         unsaved_files=[(CHECKED_FILE, text)],
     )
     return Parsed(unit, text, parts)
@@ -109,7 +99,7 @@ def parse(assembled: Assembled, headers: Path) -> Parsed:
 def _text_of(assembled: Assembled) -> tuple[str, list[Part]]:
     """Write what is parsed, and remember where the learner's files are in it."""
     kernel = assembled.kernel
-    text = '#include "metal.h"\n'
+    text = ""
     parts: list[Part] = []
 
     def with_part(file: str, source: str) -> str:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tiny_llm_course.metal.compiling import simulator
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
+from tiny_llm_course.metal.program import simulator
 
 Size = tuple[int, int, int]
 
@@ -22,6 +24,9 @@ computes, and other processes may leave it little of that."""
 
 MISUSED = 2
 """The exit status for a job that is none."""
+
+NO_ROOM = {3, -signal.SIGKILL}
+"""The exit status for more memory than there is: the simulator's, or the system's."""
 
 Report = dict[str, Any]
 """A line of the answer. What it holds is written by `faults.cpp` and `costs.cpp`."""
@@ -111,7 +116,11 @@ class Answer:
 
 
 def run(job: Job) -> Answer:
-    """Run a kernel, and wait for it."""
+    """Run a kernel, and wait for it.
+
+    Raises:
+        CourseError: Its buffers do not fit into memory.
+    """
     try:
         ran = subprocess.run(
             [simulator()],
@@ -122,6 +131,8 @@ def run(job: Job) -> Answer:
         )
     except subprocess.TimeoutExpired:
         return _died("endless", "time")
+    if ran.returncode in NO_ROOM:
+        raise CourseError(say("metal.misuse.memory"))
     assert ran.returncode != MISUSED, ran.stderr.decode(errors="replace")
     if ran.returncode != 0:
         return _died("crash", _cause(ran.returncode))

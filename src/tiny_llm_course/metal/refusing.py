@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tiny_llm_course.catalogue import say
+from tiny_llm_course.errors import CourseError
 from tiny_llm_course.metal import compiling
-from tiny_llm_course.metal.compiling import DIALECT, CompileError
+from tiny_llm_course.metal.compiler import CompileError
 from tiny_llm_course.metal.faults import NOTHING, Fault, Side, fault_of
 from tiny_llm_course.metal.signature import HEADER_FILE, SOURCE_FILE, Assembled
 
@@ -36,10 +38,14 @@ def library_of(assembled: Assembled) -> Path:
 
     Raises:
         Refused: It is not Metal, or the compiler finds an error.
+        CourseError: Compilers are missing.
     """
     if (library := compiling.known_library(assembled.text)) is not None:
         return library
-    from tiny_llm_course.metal import dialect
+    try:
+        from tiny_llm_course.metal import dialect
+    except ModuleNotFoundError as error:
+        raise CourseError(say("extension.no_package", name="libclang")) from error
 
     found = [
         Fault(
@@ -47,7 +53,7 @@ def library_of(assembled: Assembled) -> Path:
             one.sentence,
             _side(assembled, one.file, one.line),
         )
-        for one in dialect.check(assembled, DIALECT)
+        for one in dialect.check(assembled)
     ]
     if found:
         raise Refused(tuple(found))

@@ -1,0 +1,31 @@
+"""The program that runs kernels: `src/metal_simulator`, compiled once."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tiny_llm_course.extension.building import NUM_JOBS
+from tiny_llm_course.metal.cache import digest, made_once, temporary_folder
+from tiny_llm_course.metal.compiler import compile_, version
+from tiny_llm_course.metal.headers import RUNTIME
+
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+OPTIONS = ("-std=c++20", "-O2", *WARNINGS)
+LIBRARIES = ("-rdynamic", "-ldl")
+"""A kernel finds in the program what it calls."""
+
+
+def simulator(options: Sequence[str] = OPTIONS) -> Path:
+    """Return the program, compiled if need be. The first time takes some seconds."""
+    files = sorted([*RUNTIME.glob("*.cpp"), *RUNTIME.glob("*.h")])
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    sources = [path for path in files if path.suffix == ".cpp"]
+
+    def make(made: Path) -> None:
+        with temporary_folder() as folder, ThreadPoolExecutor(NUM_JOBS) as pool:
+            objects = [folder / f"{path.stem}.o" for path in sources]
+            arguments = [["-c", str(path), *options] for path in sources]
+            list(pool.map(compile_, objects, arguments))
+            compile_(made, [*map(str, objects), *options, *LIBRARIES])
+
+    return made_once("simulator", digest([version(), *options, *texts]), make)
