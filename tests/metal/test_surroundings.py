@@ -10,9 +10,13 @@ import pytest
 
 import tiny_llm_course.metal
 from tiny_llm_course.errors import CourseError
-from tiny_llm_course.metal import cache, compiler, headers
+from tiny_llm_course.metal import cache, compiler, headers, process
+from tiny_llm_course.metal.arguments import Kind
 from tiny_llm_course.metal.kernel import MOST_IN_GRID, Result, metal_kernel
+from tiny_llm_course.metal.process import Buffer, Job
 from tiny_llm_course.metal.program import simulator
+from tiny_llm_course.metal.refusing import library_of
+from tiny_llm_course.metal.signature import Definition, assemble
 
 READ_BY_LIBCLANG = ("dialect", "parsing", "tree_rules")
 
@@ -86,12 +90,8 @@ def test_long_calculations_of_many_threads_are_not_endless() -> None:
 
 
 CRASHES = {
-    "division": "int zero = int(x[0]);\nout[thread_position_in_grid.x] = 1 / zero;",
-    "remainder": "int zero = int(x[0]);\nout[thread_position_in_grid.x] = 1 % zero;",
-    "stack": (
-        "uint n = thread_position_in_grid.x;\n"
-        "float own[200000]; own[n] = 1; out[n] = own[n + uint(x[0])];"
-    ),
+    "division": "int zero = int(x[0]);\nout[thread_position_in_grid.x] = 7 / zero;",
+    "remainder": "int zero = int(x[0]);\nout[thread_position_in_grid.x] = 7 % zero;",
 }
 
 
@@ -100,6 +100,19 @@ def test_a_crash_is_named_with_its_line(source: str) -> None:
     fault = run(source).faults[0]
 
     assert (fault.kind, fault.line) == ("crash", 2)
+
+
+def test_too_much_private_memory_is_named() -> None:
+    """No line is: a thread takes all that it needs when it begins."""
+    source = """
+        uint n = thread_position_in_grid.x;
+        float own[200000]; own[n] = 1; out[n] = own[n + uint(x[0])];
+    """
+
+    fault = run(source).faults[0]
+
+    assert fault.kind == "crash"
+    assert "more private memory than there is" in fault.sentence
 
 
 def test_a_grid_that_nobody_waits_for_is_refused() -> None:
@@ -116,16 +129,25 @@ def test_a_grid_that_takes_too_long_is_ended() -> None:
 
 
 def test_arrays_that_do_not_fit_are_said() -> None:
+    kernel = assemble(
+        Definition("around", ["x"], ["out"], "out[0] = 1;"),
+        [Kind(mx.float32, 1, 64)],
+        [mx.float32],
+    )
+    large = Buffer("out", "device", True, 4, 2**43, None)
+    job = Job(library_of(kernel), (1, 1, 1), (1, 1, 1), [large], (0,), 2.0, False)
+
     with pytest.raises(CourseError, match="do not fit into memory"):
-        run("out[0] = 1;", size=2**38)
+        process.run(job)
 
 
 def test_a_missing_compiler_is_said(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiler, "COMPILER", None)
-    monkeypatch.setattr(compiler, "version", compiler.version.__wrapped__)
-    monkeypatch.setattr(headers, "version", compiler.version.__wrapped__)
+    asks = compiler.version.__wrapped__  # not what it has said before
+    monkeypatch.setattr(compiler, "version", asks)
+    monkeypatch.setattr(headers, "version", asks)
 
     with pytest.raises(CourseError, match=r"no C\+\+ compiler"):
         headers.language(())

@@ -18,9 +18,9 @@ from tiny_llm_course.metal.program import simulator
 
 Size = tuple[int, int, int]
 
-PATIENCE = 10.0
-"""How much longer than its limit a process may take: the limit is of time that it
-computes, and other processes may leave it little of that."""
+PATIENCE_S = 90.0
+"""How long a process may take at least, however short its limit: that is of time that
+it computes, and ends it by itself, but other processes may leave it little of that."""
 
 MISUSED = 2
 """The exit status for a job that is none."""
@@ -126,7 +126,7 @@ def run(job: Job) -> Answer:
             [simulator()],
             input=job.written(),
             capture_output=True,
-            timeout=job.limit_s * PATIENCE,
+            timeout=max(job.limit_s * 10, PATIENCE_S),
             check=False,
         )
     except subprocess.TimeoutExpired:
