@@ -1,5 +1,6 @@
-"""Runs bodies of kernels for the tests of the language."""
+"""Runs bodies of kernels for the tests of the language, and counts the corpus."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 import mlx.core as mx
@@ -37,3 +38,26 @@ def run_body() -> RunBody:
         return result.outputs
 
     return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print which faults of the corpus were found, if it was run.
+
+    A kernel counts as found if it was in every order of its threads.
+    """
+    found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            said = dict(report.user_properties)
+            if "fault" in said:
+                kernels = found[said["fault"]]
+                passed = outcome == "passed"
+                kernels[said["kernel"]] = kernels.get(said["kernel"], True) and passed
+    if not found:
+        return
+    terminalreporter.section("the corpus of kernels")
+    terminalreporter.line(f"{'fault':30}{'kernels':>9}{'right':>7}{'wrong':>7}")
+    for fault, kernels in sorted(found.items()):
+        counts = Counter(kernels.values())
+        numbers = f"{len(kernels):>9}{counts[True]:>7}{counts[False]:>7}"
+        terminalreporter.line(f"{fault:30}{numbers}")

@@ -9,6 +9,7 @@ largest of them.
 
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +144,13 @@ def lines_of(fault: Fault) -> set[int]:
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("record", FAULTY, ids=name_of)
-def test_a_fault_is_found_and_named(record: Record, seed: int) -> None:
+def test_a_fault_is_found_and_named(
+    record: Record, seed: int, record_property: Callable[[str, object], None]
+) -> None:
     """One order of the threads has to be enough: it is not found by luck."""
+    record_property("fault", kinds_of(record)[0])
+    record_property("kernel", record["name"])
+
     faults = run(record, (seed,)).faults
 
     assert faults
@@ -155,7 +161,12 @@ def test_a_fault_is_found_and_named(record: Record, seed: int) -> None:
 
 
 @pytest.mark.parametrize("record", RIGHT, ids=name_of)
-def test_a_right_kernel_is_silent(record: Record) -> None:
+def test_a_right_kernel_is_silent(
+    record: Record, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("fault", "none, and silent")
+    record_property("kernel", record["name"])
+
     result = run(record, (0, 1, 2, 3))
 
     assert result.faults == ()
