@@ -24,9 +24,9 @@ Target target_of(const Region& region, std::uintptr_t address) {
 }
 
 // The number of a thread in the grid, x running fastest.
-std::uint64_t number_in_grid(const Thread& thread) {
+std::int64_t number_in_grid(const Thread& thread) {
     const auto [x, y, z] = thread.in_grid;
-    const std::uint64_t plane = z * std::uint64_t{thread.grid_size.y} + y;
+    const std::int64_t plane = z * std::int64_t{thread.grid_size.y} + y;
     return plane * thread.grid_size.x + x;
 }
 
@@ -42,8 +42,10 @@ void Checks::access(Region& region, std::uintptr_t address, std::size_t size, Ki
     if (offset >= region.size || region.size - offset < size) {
         outside(region, address, kind, place);
     }
-    // A thread beyond the array that makes the same access well: it is not its number.
-    if (beyond_.place == place && is_beyond(region)) beyond_.is_by_number = false;
+    if (region.space != Space::threadgroup) {
+        Numbers& known = numbers_[place];
+        known.last_inside = std::max(known.last_inside, number_in_grid(*running.thread));
+    }
     if (--running.accesses_left == 0) endless(place, name_of(kind));
     if (costs_.is_counting() && region.space != Space::constant) {
         costs_.add_access(place, running.thread->lane, address, size, region.space,
@@ -92,7 +94,7 @@ void Checks::report_uninitialised() {
     for (auto one = uninitialised_.rbegin(); one != uninitialised_.rend(); ++one) {
         const Place place = one->fault.side->place;
         const bool is_race = faults_.move_race(place, one->num_before);
-        if (!is_race) faults_.add(one->fault, one->num_before);
+        if (!is_race) faults_.add(one->fault, faults_.behind_divergence(one->num_before));
     }
 }
 
@@ -111,20 +113,16 @@ void Checks::report_unwritten() {
     }
 }
 
-// Tells whether the number of the running thread is that of no element.
-bool Checks::is_beyond(const Region& region) const {
-    return region.space != Space::threadgroup &&
-           number_in_grid(*running.thread) >= region.num_elements();
-}
-
 // Ends the thread before it touches what is not there.
 void Checks::outside(const Region& region, std::uintptr_t address, Kind kind,
                      Place place) {
     const bool is_late = region.index_of(address) >= 0;
-    if (beyond_.region == nullptr && is_late && is_beyond(region)) {
-        beyond_ = {&region, place};
-    } else if (beyond_.place == place && !(is_late && is_beyond(region))) {
-        beyond_.is_by_number = false;
+    if (region.space != Space::threadgroup) {
+        Numbers& known = numbers_[place];
+        // In front of the array is nobody whose number is too high.
+        const std::int64_t number = is_late ? number_in_grid(*running.thread) : -1;
+        known.first_outside = std::min(known.first_outside, number);
+        known.num_elements = static_cast<std::int64_t>(region.num_elements());
     }
     const auto end = reinterpret_cast<std::uintptr_t>(region.begin) + region.size;
     const bool starts_inside = is_late && address < end;  // A vector may.
@@ -133,8 +131,13 @@ void Checks::outside(const Region& region, std::uintptr_t address, Kind kind,
 }
 
 void Checks::report_beyond() {
-    if (beyond_.region == nullptr || !beyond_.is_by_number) return;
-    faults_.rename_access(beyond_.place, "thread_beyond_array");
+    for (const auto& [place, known] : numbers_) {
+        const auto [last, first, num_elements] = known;
+        const bool is_outside = num_elements > 0;
+        if (is_outside && first >= num_elements && first > last) {
+            faults_.rename_access(place, "thread_beyond_array");
+        }
+    }
 }
 
 void Checks::outside_array(std::int64_t index, std::uint64_t num_elements,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <unordered_map>
 
 #include "costs.h"
 #include "faults.h"
@@ -66,7 +68,6 @@ class Checks {
     void find_races(Region& region, std::uintptr_t address, std::size_t size, Kind kind,
                     Place place);
     void uninitialised(const Region& region, std::uintptr_t address, Place place);
-    bool is_beyond(const Region& region) const;
     [[noreturn]] void outside(const Region& region, std::uintptr_t address, Kind kind,
                               Place place);
     [[noreturn]] void stop(const char* kind, const Region& region,
@@ -82,13 +83,13 @@ class Checks {
     };
     std::vector<Uninitialised> uninitialised_;
 
-    // An access outside a buffer, by a thread whose number in the grid is outside, too.
-    struct Beyond {
-        const Region* region = nullptr;
-        Place place = 0;
-        bool is_by_number = true;
+    // The numbers in the grid of those that access a buffer in one place.
+    struct Numbers {
+        std::int64_t last_inside = -1;
+        std::int64_t first_outside = std::numeric_limits<std::int64_t>::max();
+        std::int64_t num_elements = 0;
     };
-    Beyond beyond_;
+    std::unordered_map<Place, Numbers> numbers_;
 };
 
 }  // namespace simulator

@@ -63,6 +63,15 @@ bool Faults::move_race(Place place, std::size_t position) {
     return true;
 }
 
+std::size_t Faults::behind_divergence(std::size_t position) const {
+    const auto one = std::find_if(found_.begin(), found_.end(), [](const Fault& fault) {
+        return fault.kind.rfind("divergent", 0) == 0;
+    });
+    if (one == found_.end()) return position;
+    const auto number = static_cast<std::size_t>(one - found_.begin());
+    return std::max(position, number + 1);
+}
+
 void Faults::rename_access(Place place, const char* kind) {
     for (Fault& one : found_) {
         const bool is_access = one.kind.rfind("out_of_bounds", 0) == 0;

@@ -57,6 +57,10 @@ class Faults {
     // Calls the out-of-bounds access in a place by another name.
     void rename_access(Place place, const char* kind);
 
+    // Returns a position that is not ahead of threads that did not wait for each other:
+    // some were early, and what they read was not written yet.
+    std::size_t behind_divergence(std::size_t position) const;
+
     std::size_t number() const { return found_.size(); }
 
     // All faults, one a line, as JSON.

@@ -208,9 +208,7 @@ bool Scheduler::simdgroup_meets(SimdGroup& simdgroup) {
     const auto missing = std::find_if(
         begin, end, [&](const Member& one) { return !has_come(one, *first); });
     if (missing != end) {
-        const bool in_exchange = first->state == State::in_exchange ||
-                                 missing->state == State::in_exchange;
-        diverged(in_exchange ? "divergent_simd" : "divergent_barrier", *first, *missing);
+        diverged(*first, *missing);
         return false;
     }
     if (first->state == State::at_threadgroup_barrier) return false;
@@ -243,7 +241,7 @@ bool Scheduler::group_meets() {
         return !is_waiting(one) || one.place != first->place;
     });
     if (missing != end) {
-        diverged("divergent_barrier", *first, *missing);
+        diverged(*first, *missing);
         return false;
     }
     ++round_;
@@ -265,11 +263,13 @@ void Scheduler::begin_epoch(unsigned mem_flags) {
 
 // A thread waits where another will never come. If both wait, the one that is further on
 // has gone past what the other waits for.
-void Scheduler::diverged(const char* kind, const Member& waiting, const Member& missing) {
+void Scheduler::diverged(const Member& waiting, const Member& missing) {
     is_ending_ = true;
     const bool is_further = is_waiting(missing) && missing.place < waiting.place;
     const Member& present = is_further ? missing : waiting;
     const Member& absent = is_further ? waiting : missing;
+    const bool is_simd = present.state == State::in_exchange;
+    const char* const kind = is_simd ? "divergent_simd" : "divergent_barrier";
     faults_.add({kind, side_of(present), side_of(absent), {}, present.function});
 }
 

@@ -107,8 +107,7 @@ class Scheduler {
     bool group_meets();
     void release(unsigned begin, unsigned end);
     void begin_epoch(unsigned mem_flags);
-    void diverged(const char* kind, const Member& waiting,
-                  const Member& missing);
+    void diverged(const Member& waiting, const Member& missing);
     Side side_of(const Member& member) const;
     std::vector<unsigned> shuffled(unsigned begin, unsigned end);
     std::uint64_t step_for(std::uint64_t number);

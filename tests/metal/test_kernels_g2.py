@@ -124,10 +124,11 @@ SLOT = "lane < simdgroups_per_threadgroup ? part[lane] : 0.0f"
     ("old", "new", "kind", "part"),
     [
         (BARRIER, "", "race", "part["),
-        (BARRIER, "if (lane == 0) " + BARRIER, "divergent_barrier", BARRIER),
+        # Lane 0 waits there, and the others wait for it in the next function.
+        (BARRIER, "if (lane == 0) " + BARRIER, "divergent_simd", "simd_sum"),
         ("if (lane == 0) part", "part", "race", "part["),
         (SLOT, "part[lane]", "uninitialised_read", "part[lane]"),
-        ("x * columns", "x * threads", "race", "out["),
+        ("x * columns", "x * threads_per_threadgroup.x", "race", "out["),
         ("rsqrt(sum", "rsqrt(sum_", "language", "rsqrt"),
     ],
 )
@@ -156,7 +157,7 @@ def test_a_tail_of_the_row_that_nobody_takes_is_named() -> None:
         ("i >= width / 2 || ", "", "race", "out[start"),
         (" || token >= uint(x_shape[0]) * length", "", "thread_beyond_array",
          "offsets["),
-        ("i + width / 2;", "i + width;", "out_of_bounds_read", "float a ="),
+        ("i + width / 2;", "i + width;", "race", "out["),  # The next head has it, too.
         ("out[start + second]", "out[start + first]", "unwritten_output", ""),
         ("(token * heads + head) * width", "token * width", "unwritten_output", ""),
         ("offsets[token / length]", "offsets[token]", "thread_beyond_array", "offsets"),

@@ -19,8 +19,10 @@ READ_WHOLE = (
     "src/extensions/",
     "src/extensions_ref/",
     "src/extensions_shared/",
+    "src/metal_simulator/",
     "src/tiny_llm_course/checkpoint/embedded/",
     "tests/course/kernels/",
+    "tests/metal/",
 )
 """A step that opens one file here may have a compiler or library read the others."""
 

@@ -91,6 +91,7 @@ def steps() -> list[Step]:
         Step("pyright finds nothing", pyright, reads=PYTHON),
         *map(_proof, select_days(None, None)),
         *_tests("the course's own tests pass", "course"),
+        *_tests("kernels for GPUs are judged", "metal"),
         *map(_truth, (*chapters(), *PAGES)),
         *_in_a_browser(),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),

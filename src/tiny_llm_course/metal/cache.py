@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def digest(parts: Sequence[str]) -> str:
 
 
 @contextmanager
-def temporary_folder() -> Iterator[Path]:
+def temporary_folder() -> Generator[Path]:
     """Return a folder on the disk of the cache, which is removed in the end.
 
     Raises:

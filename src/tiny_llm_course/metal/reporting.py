@@ -96,7 +96,7 @@ def _of_array(text: str, column: int, target: Target) -> tuple[str, Target]:
         target: The index and the size.
     """
     before, after = text[: column - 1], text[column - 1 :]
-    names = re.findall(r"[A-Za-z_]\w*", before)
+    names = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[^\[\]]*\]", "", before))
     is_written = re.match(r"[^\]]*\](\[[^\]]*\])*\s*([-+*/%&|^]|<<|>>)?=(?!=)", after)
     kind = "out_of_bounds_write" if is_written else "out_of_bounds_read"
     name = names[-1] if names else ""
