@@ -33,7 +33,7 @@ QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
 BELOW_PYTHON = ("--capture=sys",)
 """Stderr of C and C++ goes to our file, not into pytest's, which a crash would lose."""
 
-UNUSED = ("xdist", "xdist.looponfail", "hypothesispytest")
+UNUSED = ("xdist", "xdist.looponfail")
 """Plugins that only our own tests need. Importing them would take time."""
 
 
