@@ -44,6 +44,10 @@ for each row o
         sum = sum + max(0, q[o, i] of the row) * x
     new top = sum
 ```
+
+```sh
+pdm run bench --quick  # some minutes
+```
 """
 
 OWN = """\
@@ -83,6 +87,10 @@ x = 1  # one
     对每一列 i            装载一次
         sum = sum + max(0, 这一行的 q[o, i]) * x
     新的 top = sum
+```
+
+```sh
+pdm run bench --quick  # 几分钟
 ```
 """
 
@@ -130,6 +138,9 @@ def test_a_twin_of_other_words_has_no_fault() -> None:
         ("装载一次", "it takes no more than one single load", "English: it takes no"),
         ("对每一行 o", "对每一行o", "line 32: a space belongs here"),
         ("装载一次", "装载一个令牌", "line 34: 令牌: we say 词元"),
+        ("几分钟", "some minutes", "line 40: English: some minutes"),
+        ("几分钟", "几分钟, 好", "line 40: punctuation of half width"),
+        ("--quick", "", "blocks: missing: sh pdm run bench --quick"),
     ],
 )
 def test_what_a_twin_lacks_is_named(old: str, new: str, complaint: str) -> None:

@@ -22,9 +22,9 @@ from tiny_llm_course.book.markdown import Block, blocks, chapters
 from tiny_llm_course.book.prose import FORMULA, marked_up, prose
 from tiny_llm_course.book.sections import sections
 from tiny_llm_course.catalogue import entry_of, sentences
-from tiny_llm_course.checks import chinese, pseudocode
-from tiny_llm_course.checks.pseudocode import OBJECT
+from tiny_llm_course.checks import chinese, wording
 from tiny_llm_course.checks.translations import FIELD, fields
+from tiny_llm_course.checks.wording import OBJECT
 from tiny_llm_course.language import CATALOGUE, ENGLISH, languages
 from tiny_llm_course.places import BOOK
 from tiny_llm_course.units import of_file, units
@@ -40,9 +40,6 @@ WIDTH = 88
 
 _TEXTS = {"{drawing}", "{interactive}", "{diagram}"}
 """Blocks with the words of a figure."""
-
-_LAID_OUT = "text"
-"""A block with words and code, as `pseudocode` tells them apart."""
 
 _KEY = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s:\"'][^:]*):(?:\s|$)")
 _LABELS = ("hint", "chapter", "again")
@@ -87,7 +84,7 @@ def of_chapter(english: str, own: str, style: str) -> Iterator[str]:
             yield f"{what}: {number} times too often: {one}"
     for what, kept in (("code", _code), ("roles", _roles), ("formulas", _formulas)):
         yield from _differ(what, sorted(kept(english)), sorted(kept(own)))
-    yield from _of_pseudocode(english, own, style)
+    yield from _of_code(english, own, style)
     if style in STYLES:
         text = _read_aloud(own)
         for number, line in enumerate(text.splitlines(), 1):
@@ -95,16 +92,16 @@ def of_chapter(english: str, own: str, style: str) -> Iterator[str]:
                 yield f"line {number}: {complaint}"
 
 
-def _of_pseudocode(english: str, own: str, style: str) -> Iterator[str]:
-    """Yield what is English in pseudocode, and how its words should be written."""
-    laid_out = (
-        [one for one in blocks(text) if one.kind == _LAID_OUT]
+def _of_code(english: str, own: str, style: str) -> Iterator[str]:
+    """Yield what is English in blocks of code, and how to write its words."""
+    worded = (
+        [one for one in blocks(text) if one.kind in wording.WORDED]
         for text in (english, own)
     )
-    for theirs, ours in zip(*laid_out, strict=False):
-        for words in pseudocode.untranslated(theirs.body, ours.body):
+    for theirs, ours in zip(*worded, strict=False):
+        for words in wording.untranslated(theirs, ours):
             yield f"line {ours.line}: English: {words}"
-        for number, line in enumerate(pseudocode.spoken(ours.body), ours.line):
+        for number, line in enumerate(wording.words(ours), ours.line):
             for complaint in STYLES[style](line, True) if style in STYLES else ():
                 yield f"line {number}: {complaint}"
 
@@ -156,8 +153,8 @@ def _shape(block: Block, wordless: Container[str]) -> str:
         told += [block.argument, *own]
     elif block.kind == "{transcript}":
         told += [line for line in block.body if line.startswith("$ ")]
-    elif block.kind == _LAID_OUT:
-        told += pseudocode.kept(block.body)
+    elif block.kind in wording.WORDED:
+        told += [block.argument, *wording.code(block)]
     elif block.kind not in _OUTER and block.kind.startswith("{"):
         told.append(block.argument)
     elif block.kind not in _OUTER:
