@@ -13,9 +13,7 @@ from tiny_llm_course.grading.diagnosis.causes import cause_of
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.spots import Spot
 from tiny_llm_course.grading.judgement.trial import Trial
-from tiny_llm_course.grading.judgement.verdict import RaisedEvidence, WrongError
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
 
@@ -175,22 +173,4 @@ def test_a_part_that_refuses_points_to_the_line_that_calls_it(tmp_path: Path) ->
     assert (
         said
         == "`linear` is handed something else than it takes at a.py:5: `linear(x)`."
-    )
-
-
-def test_a_kernel_that_refuses_points_to_the_line_that_calls_it() -> None:
-    """Its own frame is in C++; what Python shows last is the call of the operation."""
-    at, call = "kernels.py:63", "built().matvec_threaded(x, packed(w))"
-    handed = ("matvec_threaded", "kernels.py:139", "matvec_threaded(x, w)")
-    spot = Spot(at, call, "", "", frozenset(), *handed)
-    said = "matvec_threaded: expected shape (128,), got (1, 128)"
-    error = RaisedEvidence("ValueError", said, spot=spot)
-    trial = _trial(1)
-
-    found = cause_of([Outcome(trial, WrongError("", error))])
-
-    assert found is not None
-    assert found.says == (
-        "`matvec_threaded` is handed something else than it takes at kernels.py:139: "
-        "`matvec_threaded(x, w)`."
     )
