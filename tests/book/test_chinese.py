@@ -1,4 +1,5 @@
 """The pages of the book in Chinese, and the way between the languages."""
+# ruff: noqa: RUF001 - punctuation of full width on purpose
 
 import re
 from pathlib import Path
@@ -125,3 +126,28 @@ def test_han_and_latin_are_set_apart_by_the_style_sheet(chinese: Window) -> None
     }"""
     apart, mixed = (page.evaluate(width, text) for text in ("MLX", "数MLX组"))
     assert mixed > apart + page.evaluate(width, "数组")
+
+
+LOADED = """async () => {
+  const font = [...document.fonts].find((one) => one.family.includes("Two Cells"));
+  return font.load().then(() => true, () => false);
+}"""
+
+CELLS = """(text) => {
+  const one = document.createElement("span");
+  one.textContent = text;
+  document.querySelector("article pre").append(one);
+  return one.getBoundingClientRect().width;
+}"""
+
+
+@pytest.mark.parametrize("text", ["汉汉汉汉", "（汉），", "汉0汉000"])
+def test_han_takes_two_cells_in_code(chinese: Window, text: str) -> None:
+    """Columns of reports and of pseudocode stay columns."""
+    page = chinese.open(DAY).page
+    if not page.evaluate(LOADED):
+        pytest.skip("none of the fonts that the style sheet names is here")
+
+    width, wanted = (page.evaluate(CELLS, one) for one in (text, "00000000"))
+
+    assert width == pytest.approx(wanted, rel=0.01)
