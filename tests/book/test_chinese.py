@@ -41,6 +41,19 @@ LABELS = """
 """
 
 
+WIDTH = """([place, text]) => {
+  const one = document.createElement("span");
+  one.textContent = text;
+  document.querySelector(`article ${place}`).append(one);
+  return one.getBoundingClientRect().width;
+}"""
+
+
+def width(page: Page, place: str, text: str) -> float:
+    """Return how wide a text is at the end of the first such element of a page."""
+    return page.evaluate(WIDTH, [place, text])
+
+
 @pytest.fixture(scope="module")
 def chinese(browser: Browser, built: Path) -> Window:
     """A window for the book in Chinese."""
@@ -118,26 +131,13 @@ def test_the_switch_leads_to_the_same_section(chinese: Window) -> None:
 def test_han_and_latin_are_set_apart_by_the_style_sheet(chinese: Window) -> None:
     page = chinese.open(DAY).page
 
-    width = """(text) => {
-      const one = document.createElement("span");
-      one.textContent = text;
-      document.querySelector("article p").append(one);
-      return one.getBoundingClientRect().width;
-    }"""
-    apart, mixed = (page.evaluate(width, text) for text in ("MLX", "数MLX组"))
-    assert mixed > apart + page.evaluate(width, "数组")
+    apart, mixed, han = (width(page, "p", text) for text in ("MLX", "数MLX组", "数组"))
+    assert mixed > apart + han
 
 
 LOADED = """async () => {
   const font = [...document.fonts].find((one) => one.family.includes("Two Cells"));
   return font.load().then(() => true, () => false);
-}"""
-
-CELLS = """(text) => {
-  const one = document.createElement("span");
-  one.textContent = text;
-  document.querySelector("article pre").append(one);
-  return one.getBoundingClientRect().width;
 }"""
 
 
@@ -148,6 +148,6 @@ def test_han_takes_two_cells_in_code(chinese: Window, text: str) -> None:
     if not page.evaluate(LOADED):
         pytest.skip("none of the fonts that the style sheet names is here")
 
-    width, wanted = (page.evaluate(CELLS, one) for one in (text, "00000000"))
+    found, wanted = (width(page, "pre", one) for one in (text, "00000000"))
 
-    assert width == pytest.approx(wanted, rel=0.01)
+    assert found == pytest.approx(wanted, rel=0.01)
