@@ -5,10 +5,13 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tokenizers import Tokenizer
 
+from tiny_llm_lab.commands.lab import command
 from tiny_llm_lab.corpus import Corpus
 from tiny_llm_lab.corpus.chinese import ChineseCorpus, animals, num_stories, pairs, text
+from tiny_llm_lab.experiments import bilingual_training
 from tiny_llm_lab.experiments.bilingual import ARMS, LAB
 from tiny_llm_lab.experiments.bilingual_training import (
     Size,
@@ -91,13 +94,27 @@ def test_languages_take_turns_in_the_rows(tmp_path: Path) -> None:
     assert [text.isascii() for text in beginnings] == [True, False] * 4
 
 
-@pytest.mark.parametrize("name", ARMS)
+def test_a_quick_run_saves_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bilingual_training, "FULL", TOY)
+    monkeypatch.setattr(bilingual_training, "WORK", tmp_path / "work")
+
+    ran = CliRunner().invoke(command, ["bilingual", "--quick", "--out", str(tmp_path)])
+
+    assert ran.exit_code == 0, ran.output
+    (row,) = LAB.kept(tmp_path).read()
+    assert row["arm"] == "English"
+    assert f"{float(row['english_loss_per_byte']):.4f}" in ran.stdout
+
+
+@pytest.mark.parametrize("name", list(ARMS)[1:])
 def test_a_toy_is_trained_and_measured(name: str, tmp_path: Path) -> None:
     row = measure_arm(ARMS[name], TOY, tmp_path)
 
     assert set(row) == set(LAB.columns)
     assert row["steps"] == RECIPE.steps * ARMS[name].times
-    assert row["vocab_size"] == (2048 if name == "English" else 600)
+    assert row["vocab_size"] == TOY.vocab_size
     assert 0 < float(row["english_loss_per_byte"]) < 8
 
 
