@@ -8,11 +8,12 @@ import pytest
 from click.testing import CliRunner
 from tokenizers import Tokenizer
 
+from tiny_llm_course.places import RESULTS
 from tiny_llm_lab.commands.lab import command
 from tiny_llm_lab.corpus import Corpus
 from tiny_llm_lab.corpus.chinese import ChineseCorpus, animals, num_stories, pairs, text
 from tiny_llm_lab.experiments import bilingual_training
-from tiny_llm_lab.experiments.bilingual import ARMS, LAB
+from tiny_llm_lab.experiments.bilingual import ARMS, LAB, LIMIT_BYTES, cases
 from tiny_llm_lab.experiments.bilingual_training import (
     Size,
     corpora,
@@ -130,3 +131,10 @@ def test_what_is_measured_is_one_story_in_one_language_each() -> None:
     assert len(english) == len(chinese) == 20
     assert all(story.isascii() for story in english)
     assert not any(set(story) & set("abc<|") for story in chinese)
+
+
+def test_the_book_has_every_case_within_the_limit() -> None:
+    rows = LAB.kept(RESULTS).read()
+
+    assert [{key: row[key] for key in LAB.keys} for row in rows] == cases(quick=False)
+    assert all(float(row["file_bytes"]) <= LIMIT_BYTES for row in rows)

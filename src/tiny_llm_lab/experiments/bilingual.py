@@ -35,6 +35,9 @@ ARMS = {
     "half Chinese, twice the tokens": Arm(2, 2),
 }
 
+LIMIT_BYTES = 8_000_000
+"""What all files of an embedded checkpoint may take."""
+
 
 def cases(quick: bool) -> list[Row]:
     """Return the arms, or only the first one."""
