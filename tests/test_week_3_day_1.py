@@ -40,6 +40,7 @@ from tiny_llm_course.grading.scenarios.fakes import END_OF_DOCUMENT, END_TOKEN
 from tiny_llm_course.grading.scenarios.slots import (
     BATCHING_CACHE,
     Collected,
+    Counted,
     InSlots,
     NewCaches,
     PeakOfScored,
@@ -113,6 +114,16 @@ def test_task_1_nothing_in_an_idle_slot_is_nan(grade: Grader, batch: Batch) -> N
         call,
         say("week_3_day_1.complaints.idle_nan"),
     )
+
+
+@pytest.mark.parametrize("batch", BATCHES.values(), ids=BATCHES)
+def test_task_1_says_how_many_tokens_the_longest_row_has(
+    grade: Grader, batch: Batch
+) -> None:
+    """Cached and new, in each step."""
+    call = Counted(BATCHING_CACHE, _texts(batch), batch=batch)
+
+    grade.assert_equal(call, [batch.longest(step) for step in range(len(batch.steps))])
 
 
 def test_task_1_a_cache_may_be_told_how_long_texts_get(grade: Grader) -> None:

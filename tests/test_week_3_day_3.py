@@ -5,6 +5,8 @@ No test asks which page somebody gets.
 The chapter: book/en/week-3-day-3-pages.md
 """
 
+import itertools
+
 import mlx.core as mx
 import pytest
 
@@ -27,6 +29,7 @@ from tiny_llm_course.grading.scenarios.paged_caches import (
 )
 from tiny_llm_course.grading.scenarios.paged_filling import (
     Facts,
+    Growth,
     PagedFilling,
     Part,
     PoolCopies,
@@ -133,6 +136,7 @@ def test_task_1_pool_counts_what_comes_back(grade: Grader) -> None:
             "pages = [pool.allocate() for _ in range(2)]",
             "pool.allocate()",
         ),
+        of_pool("pool = TinyKvPagedPool(16, 0)", "pool.allocate()"),
         of_pool(
             "pool = TinyKvPagedPool(16, 3)",
             "pages = [pool.allocate() for _ in range(2)]",
@@ -144,7 +148,7 @@ def test_task_1_pool_counts_what_comes_back(grade: Grader) -> None:
             "pool = TinyKvPagedPool(16)", "page = pool.allocate()", "pool.free(77)"
         ),
     ],
-    ids=["empty", "freed-twice", "never-taken", "not-there"],
+    ids=["empty", "no-pages", "freed-twice", "never-taken", "not-there"],
 )
 def test_task_1_pool_refuses(grade: Grader, call: Refusal) -> None:
     """A page that is freed twice is given to two texts afterwards."""
@@ -203,6 +207,14 @@ def test_task_2_cache_hands_back_the_mask(grade: Grader, mask: str | None) -> No
     grade.assert_equal(call, mask)
 
 
+def test_task_2_cache_hands_back_none_where_there_is_no_mask(grade: Grader) -> None:
+    keys = normal(1, 2, 4, 6)
+
+    call = PagedFilling(CACHE, (keys, keys), pieces=(2, 2), part="mask")
+
+    grade.assert_equal(call, None)
+
+
 @pytest.mark.parametrize("num_tokens", [1, 4, 5, 9])
 def test_task_2_metadata_says_what_there_is(grade: Grader, num_tokens: int) -> None:
     """Kernels read it, so dtypes and shapes count."""
@@ -220,6 +232,48 @@ def test_task_2_metadata_says_what_there_is(grade: Grader, num_tokens: int) -> N
         "page_size": 4,
     }
     grade.assert_equal(call, expected)
+
+
+@pytest.mark.parametrize("num_first", [0, 1], ids=["first-write", "second-write"])
+def test_task_2_arrays_have_as_many_pages_as_the_pool(
+    grade: Grader, num_first: int
+) -> None:
+    """Also those behind the page that is written first. Nothing is moved later."""
+    key = normal(1, 2, 3, 6)
+
+    call = Facts(CACHE, (key, key), block_table=(2,), num_first=num_first)
+
+    facts = grade.run(call)
+    got = {name: facts[name] for name in ("key_pages", "value_pages")}
+    assert_counts(grade, call, got, dict.fromkeys(got, (8, 2, 4, 6)))
+
+
+def test_task_2_arrays_double_where_there_is_no_limit(grade: Grader) -> None:
+    """Whoever makes them longer for each page copies the whole text each time."""
+    call = Growth(CACHE, (), num_pages=300)
+
+    sizes = grade.run(call)
+    steps = itertools.pairwise(sizes)
+    doubles = all(after == before or after >= 2 * before for before, after in steps)
+    told = say(f"{SAID}.caches.growth", sizes=", ".join(map(str, dict.fromkeys(sizes))))
+    grade.assert_that(doubles and sizes[-1] <= 2 * 300 + 64, call, told)
+
+
+@each_part
+@each_way
+def test_task_2_pages_of_somebody_else_may_be_far_apart(
+    grade: Grader, way: Way, part: Part
+) -> None:
+    """Twice as many pages are not enough then."""
+    _assert_filled(
+        grade,
+        (1, 1, 2),
+        part,
+        mx.float32,
+        page_size=1,
+        way=way,
+        block_table=(2, 9, 70, 0),
+    )
 
 
 def test_task_2_page_has_16_tokens_when_nothing_is_said(grade: Grader) -> None:
@@ -600,6 +654,22 @@ def test_task_4_freed_pages_are_found(grade: Grader, num_others: int) -> None:
     assert_found(grade, _sharing(*steps), b=8)
 
 
+def test_task_4_text_is_found_again_after_its_pages_were_taken(grade: Grader) -> None:
+    """It was forgotten with them. Where it is computed next are other pages."""
+    steps = (
+        comes("a", *range(9)),
+        computes("a", 9),
+        leaves("a"),
+        comes("b", *range(50, 82)),
+        leaves("b"),
+        comes("c", *range(60, 69)),
+        comes("d", *range(9)),
+        computes("d", 9),
+        comes("e", *range(9)),
+    )
+    assert_found(grade, _sharing(*steps), d=0, e=8)
+
+
 def test_task_4_beginnings_are_found_for_longest(grade: Grader) -> None:
     """More texts begin alike than end alike."""
     steps = (
@@ -704,6 +774,15 @@ def test_task_4_hash_is_that_of_the_text(
     key = "hash_differs" if is_same else "hash_is_the_same"
     text = say(f"{SAID}.pages.{key}", call=first)
     grade.assert_that(got == is_same, second, text)
+
+
+def test_task_4_hash_is_a_number(grade: Grader) -> None:
+    """The text itself would grow with each page, since it is the next one's parent."""
+    call = Call(MANAGER, ((1, 2, 3), -1), build=(8, 3), method="compute_hash")
+
+    got = grade.run(call)
+    text = say(f"{SAID}.pages.hash_is_no_number", got=type(got).__name__)
+    grade.assert_that(isinstance(got, int), call, text)
 
 
 @pytest.mark.parametrize("page_size", [2, 1])

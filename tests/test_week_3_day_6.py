@@ -25,6 +25,7 @@ from tiny_llm_course.grading.scenarios.bodies import (
     parsed,
     wrong_fields,
 )
+from tiny_llm_course.grading.scenarios.scripted_engine import ChatTokenizer
 from tiny_llm_course.grading.scenarios.served import (
     COMPLETE,
     HI,
@@ -693,6 +694,21 @@ def test_task_4_splits_a_text_for_others(grade: Grader) -> None:
 
     ids = {"tokens": [72, 105], "count": 2}
     grade.assert_equal(call, {"status": 200, **ids, "eos_token": "<end>"})
+
+
+def test_task_4_tells_also_what_its_tokenizer_has_not(grade: Grader) -> None:
+    """`null` says that there is none. A field that is missing says nothing."""
+
+    def drive(site: Site) -> dict[str, Any]:
+        found = site.http("GET", "/tokenizer_info").json()
+        names = ("eos_token", "bos_token", "pad_token", "chat_template")
+        return {one: found.get(one, "?") for one in names}
+
+    call = served(drive, "GET /tokenizer_info")
+
+    known = {"eos_token": "<end>", "chat_template": ChatTokenizer.chat_template}
+    expected = {**known, "bos_token": None, "pad_token": None}
+    grade.assert_equal(call, expected)
 
 
 def test_task_4_counts_for_a_dashboard(grade: Grader) -> None:

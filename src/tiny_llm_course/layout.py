@@ -20,18 +20,32 @@ _WIDE = (
 _CLOSING = (
     r"\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
 )
+_OPENING = r"\u3008\u300a\u300c\u300e\u3010\uff08"
+_UNSPACED = rf"\u3040-\u30ff\u3400-\u9fff{_OPENING}{_CLOSING}"
+"""Characters that no space parts from each other: Han, kana, what stands beside them.
+
+Korean and letters of full width have spaces."""
 
 _PIECE = re.compile(
     rf"""\s+
-    | [{_WIDE}][{_CLOSING}]*
-    | (?:(?![{_WIDE}])\S)+?(?:(?<=[^\W\d]{{2}}-)(?=[^\W\d]{{2}})|(?=[\s{_WIDE}]|\Z))
+    | [{_OPENING}\[(]*
+      (?:
+        [{_WIDE}]
+        | (?:(?![{_WIDE}])\S)+?(?:(?<=[^\W\d]{{2}}-)(?=[^\W\d]{{2}})|(?=[\s{_WIDE}]|\Z))
+      )
+      [{_CLOSING}]*
     """,
     re.VERBOSE,
 )
 """What stays on one line: a word, its part up to a hyphen, or a wide character.
 
-What closes a sentence or a bracket stays with the wide character before it.
+What closes a sentence or a bracket stays with what is before it, and what opens a
+bracket with what follows.
 """
+
+_UNSPACED_BREAK = re.compile(
+    rf"(?<=[{_UNSPACED}])\n(?=[{_UNSPACED}])|(?<=[{_CLOSING}])\n|\n(?=[{_OPENING}])"
+)
 
 
 def pad(text: str, width: int) -> str:
@@ -54,6 +68,15 @@ def column(texts: Iterable[str], beside: int) -> int:
     """
     wanted, terminal = widest(texts), terminal_width() or USUAL
     return wanted if terminal >= USUAL else min(wanted, max(terminal - beside, 0))
+
+
+def unfolded(text: str) -> str:
+    """Return the lines of one paragraph as a single one.
+
+    Between words stands a space where a line ended, between Chinese characters nothing.
+    """
+    lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+    return _UNSPACED_BREAK.sub("", "\n".join(lines)).replace("\n", " ")
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> Iterator[str]:

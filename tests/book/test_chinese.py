@@ -1,4 +1,5 @@
 """The pages of the book in Chinese, and the way between the languages."""
+# ruff: noqa: RUF001 - punctuation of full width on purpose
 
 import re
 from pathlib import Path
@@ -38,6 +39,19 @@ LABELS = """
 (figure) => [...figure.querySelectorAll("label, button, text, figcaption, summary, th")]
   .map((one) => one.textContent)
 """
+
+
+WIDTH = """([place, text]) => {
+  const one = document.createElement("span");
+  one.textContent = text;
+  document.querySelector(`article ${place}`).append(one);
+  return one.getBoundingClientRect().width;
+}"""
+
+
+def width(page: Page, place: str, text: str) -> float:
+    """Return how wide a text is at the end of the first such element of a page."""
+    return page.evaluate(WIDTH, [place, text])
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +131,23 @@ def test_the_switch_leads_to_the_same_section(chinese: Window) -> None:
 def test_han_and_latin_are_set_apart_by_the_style_sheet(chinese: Window) -> None:
     page = chinese.open(DAY).page
 
-    width = """(text) => {
-      const one = document.createElement("span");
-      one.textContent = text;
-      document.querySelector("article p").append(one);
-      return one.getBoundingClientRect().width;
-    }"""
-    apart, mixed = (page.evaluate(width, text) for text in ("MLX", "数MLX组"))
-    assert mixed > apart + page.evaluate(width, "数组")
+    apart, mixed, han = (width(page, "p", text) for text in ("MLX", "数MLX组", "数组"))
+    assert mixed > apart + han
+
+
+LOADED = """async () => {
+  const font = [...document.fonts].find((one) => one.family.includes("Two Cells"));
+  return font.load().then(() => true, () => false);
+}"""
+
+
+@pytest.mark.parametrize("text", ["汉汉汉汉", "（汉），", "汉0汉000"])
+def test_han_takes_two_cells_in_code(chinese: Window, text: str) -> None:
+    """Columns of reports and of pseudocode stay columns."""
+    page = chinese.open(DAY).page
+    if not page.evaluate(LOADED):
+        pytest.skip("none of the fonts that the style sheet names is here")
+
+    found, wanted = (width(page, "pre", one) for one in (text, "00000000"))
+
+    assert found == pytest.approx(wanted, rel=0.01)

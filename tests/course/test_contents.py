@@ -10,6 +10,7 @@ from tiny_llm_course.places import CHAPTERS, ROOT
 from tiny_llm_course.syllabus import Week, tasks, weeks
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "README.zh.md").read_text(encoding="utf-8")
 INDEX = (CHAPTERS / "index.md").read_text(encoding="utf-8")
 PREFACE = (CHAPTERS / "preface.md").read_text(encoding="utf-8")
 
@@ -118,3 +119,45 @@ def test_the_readme_has_every_command_of_a_learner() -> None:
 
     asked = {one for one in scripts if not one.startswith("test-")} - FOR_CONTRIBUTORS
     assert {one for one in asked if f"`pdm run {one}" not in README} == set()
+
+
+def typed(text: str) -> list[str]:
+    """Return what a page tells its reader to type, without comments."""
+    shown = re.findall(r"^ *```sh\n(.*?)^ *```$", text, re.DOTALL | re.MULTILINE)
+    return [line.partition("  #")[0].strip() for line in "".join(shown).splitlines()]
+
+
+def test_the_readme_in_chinese_has_the_same_commands() -> None:
+    """And the one that brings the docstrings in Chinese."""
+    own = typed(CHINESE)
+
+    own.remove("pdm run starter --lang zh")
+    assert own == typed(README)
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern"),
+    [
+        ("headings", r"^#+ "),
+        ("rows of tables", r"^\|"),
+        ("links", r"\]\((?!README)([^)]*)\)"),
+        ("sizes and times", r"\d[\d.,]* (?:GB|MB|s|词元/s|tokens/s)\b"),
+    ],
+)
+def test_the_readme_in_chinese_has_as_much(what: str, pattern: str) -> None:
+    ours, theirs = (
+        [
+            one.replace("/zh/", "/en/").replace("词元", "tokens")
+            for one in re.findall(pattern, text, re.MULTILINE)
+        ]
+        for text in (CHINESE, README)
+    )
+
+    assert ours == theirs, what
+
+
+def test_the_readme_in_chinese_names_the_same_code() -> None:
+    """In another order, and what only it has: how to choose the language."""
+    ours, theirs = (set(re.findall(r"`([^`\n]+)`", text)) for text in (CHINESE, README))
+
+    assert ours - {"--lang zh"} == theirs

@@ -1,6 +1,8 @@
 """What a report says about an error that a solution raises."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
@@ -16,6 +18,7 @@ from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
+from tiny_llm_ref import sampler
 from tiny_llm_ref.sampler import make_sampler
 
 SAMPLER = "sampler.make_sampler"
@@ -220,3 +223,40 @@ def test_errors_are_alike_in_kind_and_place_whatever_the_sizes() -> None:
     assert one.matches(other)
     assert not one.matches(RaisedEvidence("ValueError", "[reshape] shape (2,3)"))
     assert not one.matches(RaisedEvidence("TypeError", one.text))
+
+
+OPERATION = re.compile(r"built\(\)\.(\w+)\(|\"((?:paged_)?attention_\w+)\"")
+GIVEN = {"Weight", "prefer_large_pages"}
+"""What no learner calls."""
+
+
+def operations() -> list[str]:
+    """Return the operations in C++ that a solution calls."""
+    paths = Path(sampler.__file__).parent.glob("*.py")
+    texts = (path.read_text(encoding="utf-8") for path in paths)
+    found = OPERATION.findall("\n".join(texts))
+    return sorted({one or other for one, other in found} - GIVEN)
+
+
+@pytest.mark.parametrize("name", operations())
+def test_a_kernel_that_refuses_its_input_is_no_check_of_the_learners(name: str) -> None:
+    """Its message stands in C++ and is English: what it means is in the catalogue."""
+    got = f"{name}: expected shape (128,), got (1, 128)"
+
+    shape = errors.describe(RaisedEvidence("ValueError", got))
+    other = errors.describe(
+        RaisedEvidence("ValueError", f"{name}: expected float32, got int32")
+    )
+
+    assert (shape or "").startswith(
+        f"`{name}` in C++ takes an array of shape (128,) here, and was handed one of "
+        "(1, 128)."
+    )
+    assert (other or "").startswith(f"`{name}` in C++ does not take what it was handed")
+
+
+def test_a_check_in_python_of_that_name_is_the_learners() -> None:
+    said = "rope: expected shape (128,), got (1, 128)"
+    error = RaisedEvidence("ValueError", said, where="tiny_llm.kernels.rope")
+
+    assert "your own code" in (errors.describe(error) or "")

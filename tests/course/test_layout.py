@@ -1,17 +1,18 @@
 """Text is measured in the cells of a terminal, where a Chinese character takes two."""
+# ruff: noqa: RUF001 - punctuation of full width on purpose
 
 import textwrap
 
 import pytest
 from rich.cells import cell_len
 
-from tiny_llm_course.layout import column, fitted, pad, widest, wrapped
+from tiny_llm_course.layout import column, fitted, pad, unfolded, widest, wrapped
 
 ENGLISH = (
     "Repeat the well-known key/value heads --only once, e.g. `mx.repeat(key, 2)`: a "
     "copy is made of 32,768 tokens; long-lived names-of-parts stay (or not) together."
 )
-CHINESE = "均方根归一化，把每个向量缩放到单位均方根。然后乘以学到的增益！"  # noqa: RUF001
+CHINESE = "均方根归一化，把每个向量缩放到单位均方根。然后乘以学到的增益！"
 
 
 @pytest.mark.parametrize("width", range(16, 90))
@@ -25,7 +26,7 @@ def test_text_without_spaces_is_folded_within_the_width(width: int) -> None:
 
     assert "".join(lines) == CHINESE
     assert all(cell_len(line) <= width for line in lines)
-    assert not any(line[0] in "，。！" for line in lines)  # noqa: RUF001
+    assert not any(line[0] in "，。！" for line in lines)
 
 
 def test_columns_are_padded_to_the_same_cells() -> None:
@@ -65,3 +66,33 @@ def test_text_is_folded_to_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("COLUMNS", "40")
 
     assert max(map(len, fitted("word " * 100).splitlines())) <= 40
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("one\n  two  three\n", "one two three"),
+        ("与别的\n轮流运行", "与别的轮流运行"),
+        ("一句。\nCtrl-C 结束", "一句。Ctrl-C 结束"),
+        ("看\n（见上）", "看（见上）"),
+        ("用 float32\n（默认）", "用 float32（默认）"),
+        ("用 float32\n求和", "用 float32 求和"),
+        ("输入\nCtrl-C", "输入 Ctrl-C"),
+    ],
+)
+def test_a_paragraph_becomes_one_line(text: str, line: str) -> None:
+    assert unfolded(text) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("你的（tiny_llm）", 6, ["你的", "（tiny_llm）"]),
+        ("再来（429），好", 10, ["再来", "（429），", "好"]),
+        ("页  [默认：8]", 6, ["页", "[默", "认：8]"]),
+    ],
+)
+def test_no_line_ends_or_begins_with_the_wrong_bracket(
+    text: str, width: int, lines: list[str]
+) -> None:
+    assert list(wrapped(text, width)) == lines

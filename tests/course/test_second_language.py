@@ -46,11 +46,16 @@ def english(text: str) -> list[str]:
     return re.findall(r"\b[a-z]{2,}[,;:.]? [a-z]{2,}\b", CODE.sub("", text))
 
 
+FOR_AUTHORS = {"test_grader", "train_checkpoint"}
+"""Commands of the lab that learners do not type, which speak English."""
+
+
 def own_commands() -> list[str]:
-    """Return the modules of the commands that learners and authors type."""
+    """Return the modules of the commands with help in all languages."""
     calls = {call.partition(":")[0] for call in scripts().values()}
+    names = {call: call.partition(".commands.")[2] for call in calls}
     return sorted(
-        call for call in calls if call.startswith("tiny_llm_course.commands.")
+        call for call in calls if names[call] and names[call] not in FOR_AUTHORS
     )
 
 

@@ -36,6 +36,18 @@ It is too large.
 ```python
 x = 1  # one
 ```
+
+```text
+for each row o
+    sum = 0
+    for each column i     one load
+        sum = sum + max(0, q[o, i] of the row) * x
+    new top = sum
+```
+
+```sh
+pdm run bench --quick  # some minutes
+```
 """
 
 OWN = """\
@@ -67,6 +79,18 @@ y: 大小
 
 ```python
 x = 1  # one
+```
+
+```text
+对每一行 o
+    sum = 0
+    对每一列 i            装载一次
+        sum = sum + max(0, 这一行的 q[o, i]) * x
+    新的 top = sum
+```
+
+```sh
+pdm run bench --quick  # 几分钟
 ```
 """
 
@@ -101,6 +125,22 @@ def test_a_twin_of_other_words_has_no_fault() -> None:
         ("为什么？", "为什么?", "punctuation of half width"),
         ("太大了", "太大了。It is far too large for all of us", "English: It is far"),
         ("一条曲线", "一条令牌曲线", "令牌: we say 词元"),
+        ("    sum = 0\n", "", "blocks: missing: text"),
+        ("    sum = 0", "  sum = 0", "blocks: missing: text"),
+        ("    sum = 0", "    sum = 1", "blocks: missing: text"),
+        ("    sum = 0", "    和 = 0", "blocks: missing: text"),
+        (") * x", ") + x", "blocks: missing: text"),
+        (") * x", ") * y", "blocks: missing: text"),
+        ("q[o, i]", "q[i, o]", "blocks: missing: text"),
+        ("max(", "最大值(", "blocks: missing: text"),
+        ("对每一行 o", "for each row o", "line 32: English: for each"),
+        ("装载一次", "one load", "line 32: English: one load"),
+        ("装载一次", "it takes no more than one single load", "English: it takes no"),
+        ("对每一行 o", "对每一行o", "line 32: a space belongs here"),
+        ("装载一次", "装载一个令牌", "line 34: 令牌: we say 词元"),
+        ("几分钟", "some minutes", "line 40: English: some minutes"),
+        ("几分钟", "几分钟, 好", "line 40: punctuation of half width"),
+        ("--quick", "", "blocks: missing: sh pdm run bench --quick"),
     ],
 )
 def test_what_a_twin_lacks_is_named(old: str, new: str, complaint: str) -> None:
@@ -109,6 +149,13 @@ def test_what_a_twin_lacks_is_named(old: str, new: str, complaint: str) -> None:
     found = list(twins.of_chapter(ENGLISH, OWN.replace(old, new), "zh"))
 
     assert [one for one in found if complaint in one]
+
+
+def test_one_word_of_pseudocode_may_be_a_name() -> None:
+    own = OWN.replace("这一行的 q", "row 的 q")
+
+    assert own != OWN
+    assert list(twins.of_chapter(ENGLISH, own, "zh")) == []
 
 
 def test_another_order_is_named() -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tiny_llm_course.book.languages import languages, name_of
@@ -47,13 +48,14 @@ def build(
         fresh: Build everything from scratch, whatever an earlier build has left.
 
     Returns:
-        The first run of Sphinx that failed, or the last one.
+        The run of Sphinx that failed, in the first such language, or the last one.
     """
     target.mkdir(parents=True, exist_ok=True)
     (target / "index.html").write_text(_front_page(), encoding="utf-8")
     (target / ".nojekyll").touch()  # GitHub leaves out what begins with "_" otherwise
     anew = ["--write-all", "--fresh-env"] if fresh else []
-    ran = [_build(code, target, anew) for code in languages()]
+    with ThreadPoolExecutor() as side_by_side:
+        ran = list(side_by_side.map(lambda one: _build(one, target, anew), languages()))
     return next((one for one in ran if one.returncode), ran[-1])
 
 

@@ -1,12 +1,16 @@
 """Running the steps: side by side, each with its own list of what it reads."""
 
+import multiprocessing
 import os
-import subprocess
-import sys
+import runpy
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing import forkserver
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
@@ -24,6 +28,12 @@ SETTINGS = {
 
 TRACING = "src/tiny_llm_course/checks/tracing"
 
+SERVER = multiprocessing.get_context("forkserver")
+"""Makes the process of a step: a copy of one that has imported what takes most of them
+seconds. Nothing of the course is among it, as each step notes what it reads."""
+
+SERVER.set_forkserver_preload(["numpy", "pytest", "rich.console", "torch"])
+
 
 class Runner:
     """Run steps in parallel: one more than there are cores, as some of them wait.
@@ -36,13 +46,15 @@ class Runner:
     def __init__(self, kept: Kept, *, anew: bool = False) -> None:
         self._kept = kept
         self._anew = anew
-        self._children = set[subprocess.Popen[str]]()
+        self._children = set[BaseProcess]()
+        self._one_at_a_time = threading.Lock()  # processes know nothing of threads
 
     def run(self, steps: Sequence[Step]) -> Iterator[tuple[Step, Outcome]]:
         """Run steps and yield each result, stopping after the first failure.
 
         The steps that took longest last time start first, to keep all cores busy.
         """
+        _start_server()
         in_turn = sorted(steps, key=self._kept.duration_s, reverse=True)
         threads = ThreadPoolExecutor((os.cpu_count() or 1) + 1)
         waiting = {threads.submit(self._outcome, step): step for step in in_turn}
@@ -77,24 +89,39 @@ class Runner:
             step: The step.
             noted: Gets a line for each file that it reads.
         """
-        path = filter(
-            None, (str(self._kept.root / TRACING), os.environ.get("PYTHONPATH"))
-        )
-        child = subprocess.Popen(
-            [sys.executable, *step.arguments],
-            cwd=self._kept.root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={
+        tracing = self._kept.root / TRACING
+        path = filter(None, (str(tracing), os.environ.get("PYTHONPATH")))
+        output = noted.with_name("output")
+        its = {
+            "arguments": list(step.arguments),
+            "root": str(self._kept.root),
+            "output": str(output),
+            "environment": {
                 **os.environ,
                 **SETTINGS,
                 "PYTHONPATH": os.pathsep.join(path),
                 NOTED_IN: str(noted),
             },
-            text=True,
+        }
+        child = SERVER.Process(
+            target=runpy.run_path, args=(str(tracing / "step.py"), {"STEP": its})
         )
-        self._children.add(child)
-        output, _ = child.communicate()
-        self._children.discard(child)
-        return child.returncode, output
+        with self._one_at_a_time:
+            child.start()
+            self._children.add(child)
+        wait([child.sentinel])
+        with self._one_at_a_time:
+            child.join()
+            self._children.discard(child)
+        return child.exitcode or 0, output.read_text(encoding="utf-8")
+
+
+def _start_server() -> None:
+    """Start the server, unless it runs: its libraries count cores when imported."""
+    usual = dict(os.environ)
+    os.environ.update(SETTINGS)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(usual)

@@ -22,8 +22,9 @@ from tiny_llm_course.book.markdown import Block, blocks, chapters
 from tiny_llm_course.book.prose import FORMULA, marked_up, prose
 from tiny_llm_course.book.sections import sections
 from tiny_llm_course.catalogue import entry_of, sentences
-from tiny_llm_course.checks import chinese
+from tiny_llm_course.checks import chinese, wording
 from tiny_llm_course.checks.translations import FIELD, fields
+from tiny_llm_course.checks.wording import OBJECT
 from tiny_llm_course.language import CATALOGUE, ENGLISH, languages
 from tiny_llm_course.places import BOOK
 from tiny_llm_course.units import of_file, units
@@ -36,9 +37,6 @@ It is told whether the text is for a terminal, which has no style sheet.
 
 WIDTH = 88
 """Cells of a line in a text of several lines. One of a single line is folded."""
-
-OBJECT = "\ufffc"
-"""Stands in a sentence for what is no text: code, a formula, a link."""
 
 _TEXTS = {"{drawing}", "{interactive}", "{diagram}"}
 """Blocks with the words of a figure."""
@@ -86,10 +84,25 @@ def of_chapter(english: str, own: str, style: str) -> Iterator[str]:
             yield f"{what}: {number} times too often: {one}"
     for what, kept in (("code", _code), ("roles", _roles), ("formulas", _formulas)):
         yield from _differ(what, sorted(kept(english)), sorted(kept(own)))
+    yield from _of_code(english, own, style)
     if style in STYLES:
         text = _read_aloud(own)
         for number, line in enumerate(text.splitlines(), 1):
             for complaint in STYLES[style](line, False):
+                yield f"line {number}: {complaint}"
+
+
+def _of_code(english: str, own: str, style: str) -> Iterator[str]:
+    """Yield what is English in blocks of code, and how to write its words."""
+    worded = (
+        [one for one in blocks(text) if one.kind in wording.WORDED]
+        for text in (english, own)
+    )
+    for theirs, ours in zip(*worded, strict=False):
+        for words in wording.untranslated(theirs, ours):
+            yield f"line {ours.line}: English: {words}"
+        for number, line in enumerate(wording.words(ours), ours.line):
+            for complaint in STYLES[style](line, True) if style in STYLES else ():
                 yield f"line {number}: {complaint}"
 
 
@@ -140,6 +153,8 @@ def _shape(block: Block, wordless: Container[str]) -> str:
         told += [block.argument, *own]
     elif block.kind == "{transcript}":
         told += [line for line in block.body if line.startswith("$ ")]
+    elif block.kind in wording.WORDED:
+        told += [block.argument, *wording.code(block)]
     elif block.kind not in _OUTER and block.kind.startswith("{"):
         told.append(block.argument)
     elif block.kind not in _OUTER:

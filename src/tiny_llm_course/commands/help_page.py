@@ -10,7 +10,7 @@ import click
 from rich.cells import cell_len
 
 from tiny_llm_course.catalogue import has, say
-from tiny_llm_course.layout import pad, widest, wrapped
+from tiny_llm_course.layout import pad, unfolded, widest, wrapped
 
 COLUMN = 30
 """Where an option's name is longer, what it does begins on the next line."""
@@ -19,10 +19,14 @@ COLUMN = 30
 class Formatter(click.HelpFormatter):
     """Writes paragraphs and lists of options, in cells of the terminal."""
 
+    def write_heading(self, heading: str) -> None:
+        """Write a heading, which has its own colon."""
+        self.write(f"{' ' * self.current_indent}{heading}\n")
+
     def write_text(self, text: str) -> None:
         """Write paragraphs, which blank lines part."""
         indent = " " * self.current_indent
-        paragraphs = (" ".join(one.split()) for one in text.split("\n\n"))
+        paragraphs = map(unfolded, text.split("\n\n"))
         self.write(
             "\n\n".join(
                 "\n".join(wrapped(one, self.width, indent, indent))
@@ -66,7 +70,7 @@ def fill_in(
     Args:
         command: What the page is about.
         options: All that it takes.
-        table: The command's own in `help.toml`. Commands of the lab have none, and
+        table: The command's own in `help.toml`. Some for authors have none, and
             keep the texts that they came with.
     """
     tables = (table, "shared", "common") if has(f"help.{table}") else ("common",)

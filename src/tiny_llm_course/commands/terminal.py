@@ -80,7 +80,7 @@ class CourseCommand(click.Command):
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the first line of the help page."""
         arguments = " ".join(self.collect_usage_pieces(ctx))
-        prefix = say("help.common.usage") + " "
+        prefix = say("help.common.usage")
         formatter.write_usage(ctx.command_path, arguments, prefix)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

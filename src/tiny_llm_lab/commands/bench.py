@@ -27,32 +27,29 @@ QUICK = {"generate": (32,), "prefill": (32,)}
 
 
 @click.command("bench", cls=CourseCommand)
-@click.option("--quick", is_flag=True, help="The embedded model, briefly.")
+@click.option("--quick", is_flag=True)
 @click.option(
     "--model",
     "models",
     multiple=True,
     type=click.Choice(MODELS),
-    help="Only this model. May be given more than once.",
 )
 @click.option(
     "--engine",
     "engines",
+    metavar="NAME",
     multiple=True,
     type=click.Choice(names_of((*KINDS, ATTENTION))),
-    help="Only this engine, or all of a library. May be given more than once.",
 )
-@click.option("--rounds", type=click.IntRange(1, 1000), help="Turns of each case.")
+@click.option("--rounds", type=click.IntRange(1, 1000))
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for bench.json and the figure.",
 )
 @click.option(
     "--solution",
     default="ref",
     show_default=True,
-    help="Whose code runs: ref is ours, tiny_llm yours.",
 )
 def command(
     *,
@@ -63,17 +60,7 @@ def command(
     out: Path | None,
     solution: str,
 ) -> int:
-    """Time reading a prompt and writing an answer, in tokens per second.
-
-    It times what the days of a solution come to, and mlx_lm, transformers, llama.cpp,
-    ONNX Runtime and OpenVINO where they are installed: in turns, with two threads each.
-    It prints a table, and writes JSON and a figure. The column "roofline" is what this
-    machine could do, by the functions of Week 2, Day 2. A second table sets what was
-    reached against what the course has promised.
-
-    Everything takes a quarter of an hour and 18 GB of memory. Ctrl-C stops it, and
-    leaves the results of an earlier run as they were.
-    """
+    """Time reading a prompt and writing an answer, in tokens per second."""
     from tiny_llm_lab.bench import results
     from tiny_llm_lab.bench import targets as promises
     from tiny_llm_lab.bench.whole_run import WORK, Plan, run

@@ -44,23 +44,18 @@ WIDTH = 120
 
 @click.command("lab", cls=CourseCommand)
 @click.argument("name", type=click.Choice(list(LABS)))
-@click.option("--quick", is_flag=True, help="A few cases, to see what it is about.")
+@click.option("--quick", is_flag=True)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for results. A run that was stopped continues from there.",
 )
 @click.option(
     "--solution",
     default="ref",
     show_default=True,
-    help="Whose code runs: ref is ours, tiny_llm yours.",
 )
 def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
-    """Run an experiment: it prints a table, and saves CSV and a figure.
-
-    Ctrl-C stops it; the same command goes on where it was.
-    """
+    """Run an experiment: it prints a table, and saves CSV and a figure."""
     need("matplotlib", "torch", "transformers")
     from tiny_llm_lab.experiments.experiment import begin, run
 

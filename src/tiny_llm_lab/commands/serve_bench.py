@@ -18,33 +18,23 @@ NUM_ROUNDS = 5
     "--solution",
     default="ref",
     show_default=True,
-    help="Whose server runs: ref is ours, tiny_llm yours.",
 )
 @click.option("--rounds", type=click.IntRange(1, 100), default=NUM_ROUNDS)
 @click.option(
     "--llama-server",
     "llama",
     metavar="PROGRAM:FILE",
-    help="The server of llama.cpp, and a GGUF file of the same size, for comparison.",
 )
-@click.option("--without-mlx-lm", is_flag=True, help="Leave its server out.")
+@click.option("--without-mlx-lm", is_flag=True)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("runs/serve-bench"),
-    help="Folder for serve.json.",
 )
 def command(
     *, solution: str, rounds: int, llama: str | None, without_mlx_lm: bool, out: Path
 ) -> int:
-    """Load the server with streams, over real sockets, and print what it reaches.
-
-    A random model of Qwen2-0.5B's shape in 4 bits is served by the solution, by mlx_lm
-    and, where its program is named, by llama.cpp, in turns, with two threads each. On a
-    CPU mlx_lm is fastest with scales in float32, and still gets a single turn, with
-    short prompts and answers. What HTTP adds and what pages take is measured with the
-    embedded model. Five rounds take some four minutes.
-    """
+    """Load the server with streams, over real sockets, and print what it reaches."""
     need("httpx")
     from tiny_llm_course.doctor.system import describe_cpu
     from tiny_llm_lab.bench import results

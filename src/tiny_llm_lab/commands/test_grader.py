@@ -102,7 +102,7 @@ def _measure(days: list[Day]) -> list[Score]:
     compile_ahead(days)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
-        options = ["-q", "-p", "tiny_llm_lab.proof", "--scores", str(path)]
+        options = [*session.QUIETLY, "-p", "tiny_llm_lab.proof", "--scores", str(path)]
         arguments = session.pytest_arguments(days, "tiny_llm_ref", options)
         run = subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],

@@ -90,4 +90,4 @@ def _own_lines(trace: Trace, folder: Path) -> Iterator[str]:
         file, line, name = Path(found[1]), int(found[2]), found[3]
         if file.is_relative_to(folder):
             code = getline(str(file), line).strip()
-            yield f"{file.name}, line {line}, in {name}: {code}"
+            yield say("grading.frame", file=file.name, line=line, name=name, code=code)

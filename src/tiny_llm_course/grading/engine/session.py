@@ -27,14 +27,17 @@ SILENCE_LIMIT_S = 60.0
 
 NO_TESTS_COLLECTED = 5
 
-QUIETLY = ("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider")
-"""pytest's output is not shown, so it need not collect lines and values for it."""
+QUIETLY = (
+    *("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"),
+    *("-p", "no:xdist", "-p", "no:xdist.looponfail"),
+)
+"""pytest's output is not shown, so it need not collect lines and values for it.
+
+Nor need it import plugins that only our own tests need.
+"""
 
 BELOW_PYTHON = ("--capture=sys",)
 """Stderr of C and C++ goes to our file, not into pytest's, which a crash would lose."""
-
-UNUSED = ("xdist", "xdist.looponfail", "hypothesispytest")
-"""Plugins that only our own tests need. Importing them would take time."""
 
 
 def grade(
@@ -70,8 +73,7 @@ def grade(
     solved_in = load_solution(solution).folder
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "results.jsonl"
-        without = [f"-pno:{plugin}" for plugin in UNUSED]
-        options = [*QUIETLY, *BELOW_PYTHON, *without, *pytest_args]
+        options = [*QUIETLY, *BELOW_PYTHON, *pytest_args]
         options += ["--results", str(path), *_fenced(solved_in, Path(folder))]
         arguments = pytest_arguments(days, str(solved_in), options, tasks)
         path.touch()

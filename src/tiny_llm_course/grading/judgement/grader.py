@@ -240,8 +240,14 @@ def own_frames(error: BaseException, folder: Path) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
     return "\n".join(
-        f"  {Path(frame.filename).name}, line {frame.lineno}, in {frame.name}: "
-        f"{frame.line}"
+        "  "
+        + say(
+            "grading.frame",
+            file=Path(frame.filename).name,
+            line=frame.lineno,
+            name=frame.name,
+            code=frame.line,
+        )
         for frame in own
     )
 

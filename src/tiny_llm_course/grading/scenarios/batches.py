@@ -49,6 +49,11 @@ class Batch:
         """Return how many tokens of a text the steps before have computed."""
         return row.num_read + sum(self.steps[row.joins : step])
 
+    def longest(self, step: int) -> int:
+        """Return how many tokens the longest row has in a step, the new ones too."""
+        before = (self.num_before(row, step) for _, row in self.active(step))
+        return self.steps[step] + max(before, default=0)
+
     def active(self, step: int) -> list[tuple[int, Row]]:
         """Return the texts that take part in a step, with their numbers."""
         return [

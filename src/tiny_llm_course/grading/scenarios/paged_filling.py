@@ -112,14 +112,24 @@ class Facts(Call):
     Attributes:
         args: Keys and values that it gets, 1 x H_kv x S x D.
         pool: What the pool is made with.
+        block_table: The pages, if they are somebody else's.
+        num_first: How many of the tokens come in a call before. 0: all in one.
     """
 
     pool: tuple[int, ...] = (4, 8)
+    block_table: tuple[int, ...] = ()
+    num_first: int = 0
 
     def run(self, solution: Solution) -> dict[str, Any]:
         """Fill a cache, and return the facts that nobody is free to choose."""
         pool = solution.get(POOL)(*self.pool)
-        found = solution.get(CACHE)(pool).update_and_fetch_paged(*self.args)
+        pages = (list(self.block_table),) if self.block_table else ()
+        cache = solution.get(CACHE)(pool, *pages)
+        if self.num_first:
+            first = [one[:, :, : self.num_first] for one in self.args]
+            cache.update_and_fetch_paged(*first)
+        rest = [one[:, :, self.num_first :] for one in self.args]
+        found = cache.update_and_fetch_paged(*rest)
         used = [page for page in found.block_table[0].tolist() if page >= 0]
         return {
             "key_pages": found.key_pages.shape,
@@ -131,11 +141,49 @@ class Facts(Call):
         }
 
     def __str__(self) -> str:
-        """Write the call."""
+        """Write the calls as one, with the pieces."""
+        pages = f", {list(self.block_table)}" if self.block_table else ""
+        first, num_tokens = self.num_first, self.args[0].shape[2]
+        pieces = f" {in_pieces((first, num_tokens - first))}" if first else ""
         return (
             f"pool = TinyKvPagedPool({', '.join(map(str, self.pool))})\n"
-            "TinyKvPagedCache(pool).update_and_fetch_paged("
-            f"{show(self.args[0])}, {show(self.args[1])})"
+            f"TinyKvPagedCache(pool{pages}).update_and_fetch_paged("
+            f"{show(self.args[0])}, {show(self.args[1])}){pieces}"
+        )
+
+
+@dataclass(frozen=True)
+class Growth(Call):
+    """How many pages the arrays have while a text without a limit grows.
+
+    Its pages are those of somebody else, from 0 on, so that no pool decides on them.
+
+    Attributes:
+        num_pages: Of the text, in the end. Each holds one token.
+    """
+
+    num_pages: int = 1
+
+    def run(self, solution: Solution) -> list[int]:
+        """Return the number of pages after each token."""
+        pool, table = solution.get(POOL)(1), list[int]()
+        cache = solution.get(CACHE)(pool, table)
+        token, sizes = mx.ones((1, 1, 1, 1)), list[int]()
+        for page in range(self.num_pages):
+            table.append(page)
+            pages = cache.update_and_fetch_paged(token, token).key_pages
+            mx.eval(pages)
+            sizes.append(pages.shape[0])
+        return sizes
+
+    def __str__(self) -> str:
+        """Write the calls."""
+        return (
+            "new = lambda n: [mx.ones((1, 1, n, 1))] * 2\n"
+            "table = []\n"
+            "cache = TinyKvPagedCache(TinyKvPagedPool(1), table)\n"
+            f"{self.num_pages} x: table.append(len(table)); "
+            "cache.update_and_fetch_paged(*new(1))"
         )
 
 

@@ -155,6 +155,34 @@ class Collected(InSlots):
 
 
 @dataclass(frozen=True)
+class Counted(Collected):
+    """How many tokens the longest row has, as a cache with slots says in each step."""
+
+    def run(self, solution: Solution) -> list[Any]:
+        """Return the numbers, step by step."""
+        caches = [solution.get(BATCHING_CACHE)(self.batch.num_slots)]
+        found = list[Any]()
+        for step, num_new in enumerate(self.batch.steps):
+            self._change(step, None, caches, solution)
+            found.append(self._step(None, caches, step, num_new))
+        return found
+
+    def _show(
+        self,
+        target: Any,  # noqa: ANN401 - none
+        piece: mx.array,
+        offset: int | list[int],
+        caches: list[Any],
+    ) -> Any:  # noqa: ANN401
+        """Return the number that comes back beside keys, values and mask."""
+        del target, offset
+        _, key, value = (piece[:, :, i].swapaxes(1, 2) for i in range(3))
+        return caches[0].update_and_fetch(
+            key, value, mask_length=piece.shape[1], mask=self.mask
+        )[2]
+
+
+@dataclass(frozen=True)
 class Scored(InSlots):
     """The logits of a model for texts in slots. Each is read into caches of its own."""
 
