@@ -126,7 +126,7 @@ def sum_us(which: str = "least_us") -> dict[int, float]:
 def two_languages() -> dict[str, Row]:
     """Return what was measured of models that know one language or two, by arm."""
     rows = bilingual.LAB.kept(RESULTS).read()
-    return {str(row["arm"]): row for row in rows if row["seed"] == bilingual.SEEDS[0]}
+    return {str(row["arm"]): row for row in rows}
 
 
 def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], float]:

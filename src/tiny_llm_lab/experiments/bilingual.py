@@ -41,7 +41,8 @@ LIMIT_BYTES = 8_000_000
 
 def cases(quick: bool) -> list[Row]:
     """Return the arms, or only the first one."""
-    return [{"arm": arm} for arm in ARMS][: 1 if quick else None]
+    arms: list[Row] = [{"arm": arm} for arm in ARMS]
+    return arms[:1] if quick else arms
 
 
 def measure(case: Row, solution: Solution) -> Iterable[Row]:
