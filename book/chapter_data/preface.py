@@ -1,6 +1,7 @@
 """The data of the preface: what the course counts, and the parts of the engine."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,11 +11,29 @@ from tiny_llm_course.book.drawing import MUTED, SERIES, Drawing, Texts
 from tiny_llm_course.book.facts import counts
 from tiny_llm_course.grading.judgement.closeness import ALLOWED_ULPS
 from tiny_llm_course.syllabus import tasks_of
+from tiny_llm_lab import measured
+from tiny_llm_lab.training.recipe import Recipe
 
 
-def numbers() -> dict[str, int]:
-    """Return how large the course is, and how close an answer has to be."""
-    return {**counts(), "allowed": int(ALLOWED_ULPS)}
+def numbers() -> dict[str, Any]:
+    """Return how large the course is, how close an answer has to be, and more."""
+    return {**counts(), "allowed": int(ALLOWED_ULPS), "zh": what_chinese_costs()}
+
+
+def what_chinese_costs() -> dict[str, float]:
+    """Return what `pdm run lab bilingual` has measured, and for how much text."""
+    alone, half, twice = measured.two_languages().values()
+    recipe = Recipe()
+    losses = {
+        name: float(row["english_loss_per_byte"])
+        for name, row in (("alone", alone), ("half", half), ("twice", twice))
+    }
+    return {
+        **losses,
+        "part": recipe.num_rows * recipe.context / float(alone["tokens"]),
+        "file_mb": float(alone["file_bytes"]) / 1e6,
+        "file_mb_two": float(half["file_bytes"]) / 1e6,
+    }
 
 
 PARTS = {

@@ -12,6 +12,7 @@ from tiny_llm_course.places import RESULTS
 from tiny_llm_lab.bench.machine import Machine
 from tiny_llm_lab.bench.models import QWEN2_0_5B
 from tiny_llm_lab.experiments import (
+    bilingual,
     inner_loops,
     kernel_times,
     matvec_ladder,
@@ -120,6 +121,12 @@ def speculated() -> Sequence[Row]:
 def sum_us(which: str = "least_us") -> dict[int, float]:
     """Return what it takes two processes to add up the numbers of so many tokens."""
     return sum_costs.times_us(sum_costs.LAB.kept(RESULTS).read(), which)
+
+
+def two_languages() -> dict[str, Row]:
+    """Return what was measured of models that know one language or two, by arm."""
+    rows = bilingual.LAB.kept(RESULTS).read()
+    return {str(row["arm"]): row for row in rows}
 
 
 def example_ns(program: str, built_for: str = "plain") -> dict[tuple[str, str], float]:

@@ -34,6 +34,7 @@ LABS = {
     "paged-times": "paged_times",
     "speculation": "speculation",
     "sum-costs": "sum_costs",
+    "bilingual": "bilingual",
 }
 """Experiments, and the module of each."""
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from tiny_llm_lab.corpus import Corpus
+from tiny_llm_lab.corpus.chinese import ChineseCorpus
 from tiny_llm_lab.corpus.tokenizer import END_OF_TEXT_ID
 
 Rows = NDArray[np.uint16]
@@ -34,7 +35,7 @@ class Packer:
         num_documents: Documents in a chunk.
     """
 
-    corpus: Corpus
+    corpus: Corpus | ChineseCorpus
     tokenizer_file: Path
     length: int
     num_documents: int
