@@ -12,7 +12,9 @@
 ///
 ///     q = (q & 127) + (q & 128)
 ///
-/// and the second part is left out where it is 0, as it is with 2 and 4 bits.
+/// and the second part is left out where it is 0, as it is with 2 and 4 bits. Where
+/// `small_steps` is not 0, `add_small_products` is quicker for weights below 16: it adds
+/// up in 16 bits, which holds that many sums before `add_shorts` has to follow.
 #pragma once
 
 #include <cstdint>
@@ -37,23 +39,53 @@ struct Avx2Step {
 
   TINY_LLM_AVX2 static inline void add_products_of_four(
       const void* weights, const void* activations, void* dots) {
-    std::int32_t four;
-    std::memcpy(&four, activations, 4);
-    add(weights, _mm256_set1_epi32(four), dots);
+    add(weights, four_of(activations), dots);
+  }
+
+  /// So many sums of products of small weights fit 16 bits: 8 * 2 * 15 * 127 < 2^15.
+  static constexpr int small_steps = 8;
+
+  TINY_LLM_AVX2 static inline void add_small_products(
+      const void* weights, const void* activations, void* shorts) {
+    const void* const e = activations;
+    add_small(weights, _mm256_loadu_si256(static_cast<const __m256i*>(e)), shorts);
+  }
+
+  TINY_LLM_AVX2 static inline void add_small_products_of_four(
+      const void* weights, const void* activations, void* shorts) {
+    add_small(weights, four_of(activations), shorts);
+  }
+
+  /// Add sums of 16 bits in pairs to those of 32.
+  TINY_LLM_AVX2 static inline void add_shorts(const void* shorts, void* dots) {
+    const __m256i sums = _mm256_loadu_si256(static_cast<const __m256i*>(shorts));
+    __m256i* const to = static_cast<__m256i*>(dots);  // `auto` may not alias
+    *to = _mm256_add_epi32(*to, _mm256_madd_epi16(sums, _mm256_set1_epi16(1)));
   }
 
  private:
+  TINY_LLM_AVX2 static inline __m256i four_of(const void* activations) {
+    std::int32_t four;
+    std::memcpy(&four, activations, 4);
+    return _mm256_set1_epi32(four);
+  }
+
+  TINY_LLM_AVX2 static inline void add_small(
+      const void* weights, __m256i e, void* shorts) {
+    const __m256i q = _mm256_loadu_si256(static_cast<const __m256i*>(weights));
+    __m256i* const to = static_cast<__m256i*>(shorts);
+    *to = _mm256_add_epi16(*to, _mm256_maddubs_epi16(q, e));
+  }
+
   TINY_LLM_AVX2 static inline void add(const void* weights, __m256i e, void* dots) {
     const __m256i q = _mm256_loadu_si256(static_cast<const __m256i*>(weights));
-    const __m256i ones = _mm256_set1_epi16(1);
     const __m256i low = _mm256_and_si256(q, _mm256_set1_epi8(127));
     const __m256i sums = _mm256_maddubs_epi16(low, e);
-    __m256i* const to = static_cast<__m256i*>(dots);  // `auto` may not alias
-    *to = _mm256_add_epi32(*to, _mm256_madd_epi16(sums, ones));
+    add_shorts(&sums, dots);
     if (_mm256_movemask_epi8(q) == 0) return;  // no byte has its highest bit
     const __m256i high = _mm256_andnot_si256(_mm256_set1_epi8(127), q);
     const __m256i more = _mm256_maddubs_epi16(high, e);
-    *to = _mm256_add_epi32(*to, _mm256_madd_epi16(more, ones));
+    add_shorts(&more, dots);
   }
 };
 
@@ -61,6 +93,7 @@ struct Avx2Step {
 struct AvxVnniStep {
   static constexpr int lanes = 8;
   static constexpr int tokens_at_once = 6;  // of 16 registers, 12
+  static constexpr int small_steps = 0;
 
   TINY_LLM_AVX_VNNI static inline void add_products(
       const void* weights, const void* activations, void* dots) {
@@ -89,6 +122,7 @@ struct AvxVnniStep {
 struct NeonStep {
   static constexpr int lanes = 4;
   static constexpr int tokens_at_once = 12;  // of 32 registers, 24
+  static constexpr int small_steps = 0;
 
   static inline void add_products(
       const void* weights, const void* activations, void* dots) {
@@ -129,6 +163,7 @@ struct NeonStep {
 struct NeonDotprodStep {
   static constexpr int lanes = 4;
   static constexpr int tokens_at_once = 12;  // of 32 registers, 24
+  static constexpr int small_steps = 0;
 
   TINY_LLM_NEON_DOTPROD static inline void add_products(
       const void* weights, const void* activations, void* dots) {

@@ -19,6 +19,7 @@
 #include "kernels/buffer.h"
 #include "kernels/int8.h"
 #include "kernels/matmul_packing.h"
+#include "kernels/matmul_packing_narrow.h"
 #include "kernels/matmul_tiles.h"
 #include "kernels/matmul_tiles_narrow.h"
 #include "kernels/numbers.h"
@@ -38,14 +39,20 @@ namespace tiny_llm {
 /// anything may stand in the rows that it lacks.
 template <class Scale>
 void pack_panel(const QuantizedMatrix<Scale>& w, int first_row, const Panel& panel) {
+  switch (instructions()) {
 #if defined(__x86_64__)
-  const bool is_wide = instructions() == Instructions::avx512_vnni;
-  if (is_wide) detail::pack_avx512(w, first_row, panel.q);
-  if (is_wide && detail::pack_scales_avx512(w, first_row, panel)) return;
-#else
-  constexpr bool is_wide = false;
+    case Instructions::avx512_vnni:
+      detail::pack_avx512(w, first_row, panel.q);
+      if (detail::pack_scales_avx512(w, first_row, panel)) return;
+      break;
+    case Instructions::avx_vnni:
+    case Instructions::avx2: detail::pack_narrow(w, first_row, panel.q); break;
+#elif defined(__aarch64__)
+    case Instructions::neon_dotprod:
+    case Instructions::neon: detail::pack_narrow(w, first_row, panel.q); break;
 #endif
-  if (!is_wide) detail::pack_portable(w, first_row, panel.q);
+    default: detail::pack_portable(w, first_row, panel.q);
+  }
   for (int r = 0; r < panel_rows; ++r) {
     const int row = detail::row_of_panel(w, first_row, r);
     for (int g = 0; g < w.groups(); ++g) {
@@ -136,6 +143,7 @@ void multiply_panels(
   for (int row = 0; row < num_rows; row += panel_rows) {
     pack_panel(w, first_row + row, panel(row));
   }
+  const Inputs inputs{w.groups(), w.group_size / 4, w.bits <= 4};
   for (int tile = 0; tile < tiles.size(); ++tile) {
     const Tokens tokens = tiles[tile];
     const MultiplyTile multiply = multiply_tile(tokens.num_tokens);
@@ -143,7 +151,7 @@ void multiply_panels(
     for (int row = 0; row < num_rows; row += panel_rows) {
       const Outputs outputs{
           first + row, w.num_rows, std::min(panel_rows, num_rows - row)};
-      multiply(panel(row), tokens, outputs, {w.groups(), w.group_size / 4});
+      multiply(panel(row), tokens, outputs, inputs);
     }
   }
 }

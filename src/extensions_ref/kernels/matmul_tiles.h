@@ -43,10 +43,12 @@ struct Outputs {
   int num_rows;
 };
 
-/// How many groups of inputs there are, and how many times four inputs in each.
+/// How many groups of inputs there are, how many times four inputs in each, and whether
+/// all weights are below 16.
 struct Inputs {
   int num_groups;
   int num_quads;
+  bool are_small;
 };
 
 using MultiplyTile = void (*)(const Panel&, const Tokens&, const Outputs&, Inputs);

@@ -142,17 +142,23 @@ void check_tiles(int num_tokens) {
 
 #if __has_include("kernels/matmul_tiles_narrow.h")
 /// Tiles of a kind of instruction, beside those of plain C++. Some of their integers are
-/// as large as they can be, where sums of products are too large for 16 bits.
+/// as large as they can be, in some tiles all: sums of products may be too large for 16
+/// bits.
 void check_tile(
     const char* name, detail::MultiplyTile multiply, int num_tokens, int num_rows,
     int most) {
-  constexpr int num_groups = 3, num_quads = 8;
+  constexpr int num_groups = 3, num_quads = 16;
   constexpr int num_columns = num_groups * num_quads * 4;
   Exact<std::uint8_t> q(size_of(panel_rows, num_columns));
   Exact<std::int8_t> e(size_of(num_tokens, num_columns));
-  for (std::uint8_t& one : q) one = static_cast<std::uint8_t>(coin() ? most : whole(0, most));
+  const bool are_largest = coin();  // and their products have one sign
+  for (std::uint8_t& one : q) {
+    one = static_cast<std::uint8_t>(are_largest || coin() ? most : whole(0, most));
+  }
+  const int sign = coin() ? 127 : -127;
   for (std::int8_t& one : e) {
-    one = static_cast<std::int8_t>(coin() ? (coin() ? 127 : -127) : whole(-127, 127));
+    const int other = coin() ? (coin() ? 127 : -127) : whole(-127, 127);
+    one = static_cast<std::int8_t>(are_largest ? sign : other);
   }
   const auto drawn = [](std::size_t size) {
     Numbers all(size);
@@ -166,7 +172,7 @@ void check_tile(
   const Panel panel{q.data(), scales.data(), biases.data()};
   const detail::Tokens tokens{
       e.data(), token_scales.data(), token_sums.data(), num_tokens};
-  const detail::Inputs inputs{num_groups, num_quads};
+  const detail::Inputs inputs{num_groups, num_quads, most < 16};
   Numbers expected(size_of(num_tokens, num_rows), kGuard);
   Numbers got = expected;
   detail::multiply_tile_portable(
