@@ -14,13 +14,16 @@
 ///
 /// and the second part is left out where it is 0, as it is with 2 and 4 bits. Where
 /// `small_steps` is not 0, `add_small_products` is quicker for weights below 16: it adds
-/// up in 16 bits, which holds that many sums before `add_shorts` has to follow.
+/// up in 16 bits, which holds that many sums before `add_shorts` has to follow. `widened`
+/// is what `to_float` does, in one instruction.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/instructions.h"
+#include "kernels/numbers.h"
 
 namespace tiny_llm {
 
@@ -31,6 +34,10 @@ namespace detail {
 struct Avx2Step {
   static constexpr int lanes = 8;
   static constexpr int tokens_at_once = 6;  // of 16 registers, 12
+
+  TINY_LLM_AVX2 static inline float widened(Float16 number) {
+    return _cvtsh_ss(number.bits);
+  }
 
   TINY_LLM_AVX2 static inline void add_products(
       const void* weights, const void* activations, void* dots) {
@@ -95,6 +102,10 @@ struct AvxVnniStep {
   static constexpr int tokens_at_once = 6;  // of 16 registers, 12
   static constexpr int small_steps = 0;
 
+  TINY_LLM_AVX_VNNI static inline float widened(Float16 number) {
+    return _cvtsh_ss(number.bits);
+  }
+
   TINY_LLM_AVX_VNNI static inline void add_products(
       const void* weights, const void* activations, void* dots) {
     add(weights, _mm256_loadu_si256(static_cast<const __m256i*>(activations)), dots);
@@ -123,6 +134,10 @@ struct NeonStep {
   static constexpr int lanes = 4;
   static constexpr int tokens_at_once = 12;  // of 32 registers, 24
   static constexpr int small_steps = 0;
+
+  static inline float widened(Float16 number) {
+    return static_cast<float>(std::bit_cast<__fp16>(number.bits));
+  }
 
   static inline void add_products(
       const void* weights, const void* activations, void* dots) {
@@ -164,6 +179,10 @@ struct NeonDotprodStep {
   static constexpr int lanes = 4;
   static constexpr int tokens_at_once = 12;  // of 32 registers, 24
   static constexpr int small_steps = 0;
+
+  static inline float widened(Float16 number) {
+    return static_cast<float>(std::bit_cast<__fp16>(number.bits));
+  }
 
   TINY_LLM_NEON_DOTPROD static inline void add_products(
       const void* weights, const void* activations, void* dots) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/dot_products.h"
 #include "kernels/int8.h"
@@ -66,7 +67,17 @@ TINY_LLM_INLINE inline void add_block(
   }
 }
 
-/// Compute rows. The scales are widened one by one: their share is small.
+/// Widen a scale or a bias: of 16 bits in one instruction, where plain C++ takes ten.
+template <class Step, class Scale>
+TINY_LLM_INLINE inline float widened(Scale number) {
+  if constexpr (std::is_same_v<Scale, Float16>) {
+    return Step::widened(number);
+  } else {
+    return to_float(number);
+  }
+}
+
+/// Compute rows. The scales are widened one by one.
 template <class Step, int bits, int group_size, class Scale>
 TINY_LLM_INLINE inline void matvec_in_steps(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
@@ -86,9 +97,9 @@ TINY_LLM_INLINE inline void matvec_in_steps(
         bytes += block * bits / 8;
         q += block;
       }
-      const float scale = to_float(w.row_scales(o)[group]) * x.scales[group];
+      const float scale = widened<Step>(w.row_scales(o)[group]) * x.scales[group];
       sums += __builtin_convertvector(dots, Floats) * scale;
-      sum += to_float(w.row_biases(o)[group]) * x.sums[group];
+      sum += widened<Step>(w.row_biases(o)[group]) * x.sums[group];
     }
     for (int lane = 0; lane < Step::lanes; ++lane) sum += sums[lane];
     y[o] = sum;
