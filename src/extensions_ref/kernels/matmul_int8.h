@@ -143,7 +143,7 @@ void multiply_panels(
   for (int row = 0; row < num_rows; row += panel_rows) {
     pack_panel(w, first_row + row, panel(row));
   }
-  const Inputs inputs{w.groups(), w.group_size / 4, w.bits <= 4};
+  const Inputs inputs{w.groups(), w.group_size / 4, w.bits};
   for (int tile = 0; tile < tiles.size(); ++tile) {
     const Tokens tokens = tiles[tile];
     const MultiplyTile multiply = multiply_tile(tokens.num_tokens);

@@ -43,12 +43,12 @@ struct Outputs {
   int num_rows;
 };
 
-/// How many groups of inputs there are, how many times four inputs in each, and whether
-/// all weights are below 16.
+/// How many groups of inputs there are, how many times four inputs in each, and how many
+/// bits the weights have.
 struct Inputs {
   int num_groups;
   int num_quads;
-  bool are_small;
+  int bits;
 };
 
 using MultiplyTile = void (*)(const Panel&, const Tokens&, const Outputs&, Inputs);

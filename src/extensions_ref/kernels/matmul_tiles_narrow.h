@@ -109,7 +109,7 @@ TINY_LLM_INLINE inline void multiply_parts(
 #if defined(__x86_64__)
 TINY_LLM_AVX2 inline void multiply_tile_avx2(
     const Panel& panel, const Tokens& x, const Outputs& y, Inputs inputs) {
-  if (inputs.are_small) {
+  if (inputs.bits <= 4) {
     multiply_parts<Avx2Step, true>(panel, x, y, inputs);
   } else {
     multiply_parts<Avx2Step, false>(panel, x, y, inputs);

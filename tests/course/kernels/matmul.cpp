@@ -172,7 +172,7 @@ void check_tile(
   const Panel panel{q.data(), scales.data(), biases.data()};
   const detail::Tokens tokens{
       e.data(), token_scales.data(), token_sums.data(), num_tokens};
-  const detail::Inputs inputs{num_groups, num_quads, most < 16};
+  const detail::Inputs inputs{num_groups, num_quads, most < 16 ? 4 : 8};
   Numbers expected(size_of(num_tokens, num_rows), kGuard);
   Numbers got = expected;
   detail::multiply_tile_portable(
