@@ -10,7 +10,7 @@ import ast
 import functools
 import sys
 from collections.abc import Iterator, MutableSequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
     ExtensionFileLoader,
@@ -125,10 +125,9 @@ class _File(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         """Compile the rewritten file: Python's bytecode cache has the original."""
         path = Path(self.get_filename(fullname))
-        tree = ast.parse(path.read_bytes(), path)
-        _refuse_ours(tree, path)
-        tree = ast.Module(_rewritten(tree.body, path), [])
-        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+        source, folder = path.read_bytes(), path.parent.name
+        own = folder if folder.encode() in source else ""
+        return _at(str(path), _compiled(_Written(source, path.name, own, path)))
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the file, then arm the placeholders in it."""
@@ -147,6 +146,42 @@ class _File(SourceFileLoader):
         super().exec_module(module)
         for one in placeholders:
             one.armed()
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A file of a solution, as far as it decides on the code that is made of it.
+
+    Attributes:
+        source: What it says.
+        name: What it is called.
+        own: The name of its folder, if it says that anywhere.
+        path: Where it is.
+    """
+
+    source: bytes
+    name: str
+    own: str
+    path: Path = field(compare=False)
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(file: _Written) -> CodeType:
+    """Rewrite a file and compile it, once for all of its copies."""
+    tree = ast.parse(file.source, file.path)
+    _refuse_ours(tree, file.path)
+    tree = ast.fix_missing_locations(ast.Module(_rewritten(tree.body, file.path), []))
+    return compile(tree, file.path, "exec", dont_inherit=True)
+
+
+def _at(path: str, code: CodeType) -> CodeType:
+    """Let code that may come from a copy of a file say that it comes from this one."""
+    if code.co_filename == path:
+        return code
+    constants = (
+        _at(path, one) if isinstance(one, CodeType) else one for one in code.co_consts
+    )
+    return code.replace(co_filename=path, co_consts=tuple(constants))
 
 
 def _told(error: ImportError, path: Path, line: int, symbol: str) -> Exception:

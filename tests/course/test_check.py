@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.checks.cache import Kept
-from tiny_llm_course.checks.running import TRACING, Runner
+from tiny_llm_course.checks.running import BYTECODE, TRACING, Runner
 from tiny_llm_course.checks.steps import Step, steps
 from tiny_llm_course.commands.check import report
 from tiny_llm_course.places import ROOT
@@ -125,6 +125,17 @@ def test_a_module_that_was_compiled_long_ago_is_read_all_the_same(
     (root / "package" / "module.py").write_text("changed = 1")
 
     assert num_runs(READING["a module"]) == 3
+
+
+def test_a_module_is_compiled_once_whatever_the_author_has_set(
+    root: Path, num_runs: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+    num_runs(READING["a module"])
+
+    assert list((root / BYTECODE).rglob("package/module.*.pyc"))
+    assert not list((root / "package").glob("__pycache__"))
 
 
 @pytest.mark.parametrize(

@@ -246,3 +246,26 @@ def test_a_failed_import_is_written_down_once(tmp_path: Path) -> None:
 
     complaint = "No module named 'ops'"
     assert solution.failed_imports == [FailedImport("basics.py", 1, complaint)]
+
+
+def test_copies_of_a_file_each_say_where_they_are(tmp_path: Path) -> None:
+    """They are compiled once."""
+    text = "def silu(x):\n    def inner(): return 1 / 0\n    return inner()\n"
+    copies = [loaded(tmp_path / name, basics=text) for name in ("one", "two")]
+
+    for copy in copies:
+        with pytest.raises(ZeroDivisionError) as error:
+            copy.get("basics.silu")(0)
+        path = copy.folder / "basics.py"
+        assert [frame.path for frame in error.traceback[-2:]] == [path, path]
+
+
+def test_a_copy_in_another_folder_has_another_name(tmp_path: Path) -> None:
+    """So an import by the name of one folder is no longer the solution's own."""
+    text = "from one.basics import softmax\ndef causal_mask(): return softmax()"
+    one, two = (loaded(tmp_path / name, attention=text) for name in ("one", "two"))
+
+    with pytest.raises(Unsolved, match="task 1 is not started"):
+        one.get("attention.causal_mask")()
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'one\."):
+        two.get("attention.causal_mask")()

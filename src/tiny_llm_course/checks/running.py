@@ -24,7 +24,15 @@ SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",
     "TINY_LLM_LANG": "en",  # whatever the author's
     "PYTHONUNBUFFERED": "1",  # keeps stdout and stderr in their order
+    "PYTHONDONTWRITEBYTECODE": "",  # but see BYTECODE
 }
+
+BYTECODE = ".cache/bytecode"
+"""Where modules are kept compiled, even by an author who wants none beside sources.
+
+Hundreds of processes import the same ones. Compiling took half of an empty step, and
+more of one that imports PyTorch or transformers in processes of its own.
+"""
 
 TRACING = "src/tiny_llm_course/checks/tracing"
 
@@ -100,6 +108,7 @@ class Runner:
                 **os.environ,
                 **SETTINGS,
                 "PYTHONPATH": os.pathsep.join(path),
+                "PYTHONPYCACHEPREFIX": str(self._kept.root / BYTECODE),
                 NOTED_IN: str(noted),
             },
         }

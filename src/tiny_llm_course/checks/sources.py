@@ -91,9 +91,10 @@ def depended_on(noted: Iterable[str]) -> set[str]:
 def _made_from(name: str) -> set[str]:
     """Return the sources that a file was made from: itself, unless it was generated."""
     folder, _, file = name.rpartition("/")
-    if folder.endswith("__pycache__") and file:
+    if file.endswith(".pyc") or (folder.endswith("__pycache__") and file):
         module, _, _ = file.partition(".")
-        return {f"{folder.removesuffix('__pycache__')}{module}.py"}
+        own = folder.removesuffix("__pycache__").removesuffix("/")
+        return {f"{own}/{module}.py".removeprefix("/")}
     if file.startswith("_kernels.") and folder in BUILT_FROM:
         return {f"src/{one}/{ALL}" for one in (BUILT_FROM[folder], "extensions_shared")}
     whole = next(filter(name.startswith, READ_WHOLE), None)

@@ -202,7 +202,7 @@ def includes(text: str) -> Iterator[re.Match[str]]:
             yield one
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)  # all files of a starter and of its solutions
 def _blocks(text: str) -> tuple[CppDefinition, ...]:
     return tuple(_Reader(text).definitions(0, len(text)))
 

@@ -1,6 +1,7 @@
 """Finding the definitions of a task in the learner's files."""
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
@@ -151,6 +152,7 @@ def by_file(
     yield from files.items()
 
 
+@lru_cache(maxsize=256)
 def graded_names(path: Path) -> frozenset[str]:
     """Return the names in a file that the learner writes."""
     parts, place = [*symbols(), *kernels()], Path()

@@ -44,6 +44,10 @@ class PythonDefinition(Definition):
     @property
     def is_stub(self) -> bool:
         """Whether it is `todo(...)` and nothing else, not even a note."""
+        return self._is_stub
+
+    @cached_property
+    def _is_stub(self) -> bool:
         if not _is_empty(self.node):
             return False
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
@@ -174,7 +178,7 @@ class _WithoutDocstrings(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)  # all files of a starter and of its solutions
 def _statements(text: str) -> tuple[PythonDefinition, ...]:
     try:
         body = ast.parse(text.encode()).body

@@ -13,6 +13,7 @@ lists nothing belongs to it as a whole.
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tiny_llm_course.editing.cpp_code import TODO_INCLUDE, CppCode
@@ -126,6 +127,12 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
         text: The file of the reference.
         tasks: The address of the task, for each function that is an answer.
     """
+    return _stubbed_in_cpp(text, tuple(tasks.items()))
+
+
+@lru_cache(maxsize=128)
+def _stubbed_in_cpp(text: str, addresses: tuple[tuple[str, str], ...]) -> str:
+    tasks = dict(addresses)
     code = CppCode.parse(text)
     for one in reversed(code.definitions):
         if one.is_private:
@@ -140,6 +147,7 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
     return code.with_import(TODO_INCLUDE).text
 
 
+@lru_cache(maxsize=128)  # a command asks several times
 def stub(source: str, file: str) -> str:
     """Take the answers out of one file.
 

@@ -11,6 +11,7 @@ import re
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from inspect import cleandoc
 from itertools import accumulate, count
 
@@ -63,7 +64,8 @@ class Text:
         return "".join([self.first, lines[0], *below, end])
 
 
-def texts(source: str, file: str) -> list[Text]:
+@lru_cache(maxsize=512)  # a command asks several times, of all files of a starter
+def texts(source: str, file: str) -> tuple[Text, ...]:
     """Find what a file says, in its order.
 
     Args:
@@ -74,7 +76,7 @@ def texts(source: str, file: str) -> list[Text]:
         SyntaxError: It cannot be parsed.
     """
     found = _in_python(source, file) if file.endswith(".py") else _in_cpp(source, file)
-    return sorted(found, key=lambda one: one.start)
+    return tuple(sorted(found, key=lambda one: one.start))
 
 
 def with_words(source: str, file: str, words: Mapping[str, str]) -> str:

@@ -48,6 +48,7 @@ class _Trace:
     def _note_path(self, path: Any, end: str = "") -> None:  # noqa: ANN401 - what is opened
         if isinstance(path, str | bytes | os.PathLike):  # a file descriptor, not a path
             full = os.path.abspath(os.fsdecode(path)) + end  # noqa: PTH100
+            full = full.removeprefix(sys.pycache_prefix or "")  # of bytecode
             root = next(filter(full.startswith, _ROOTS), None)
             if root and "/." not in full[len(root) - 1 :]:
                 self._note(full[len(root) :])

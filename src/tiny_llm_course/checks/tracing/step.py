@@ -29,6 +29,8 @@ def run(
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(root)
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = environment["PYTHONPYCACHEPREFIX"]
     runpy.run_path(str(Path(__file__).with_name("sitecustomize.py")))
     kind, what, *rest = arguments
     try:
