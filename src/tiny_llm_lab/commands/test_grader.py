@@ -90,9 +90,9 @@ def _prove_by_mutants(days: list[Day]) -> int:
     for one in itertools.chain(python_proof.prove(days), kernel_proof.prove(days)):
         click.echo(_line_of_mutants(one))
         for key in one.survived:
-            click.echo(say("lab.grader.survived", key=key))
+            click.echo(say("lab.grader.survived", mutant=key))
         for key in one.stale:
-            click.echo(say("lab.grader.stale", key=key))
+            click.echo(say("lab.grader.stale", mutant=key))
         is_proven &= one.is_proven
     return int(not is_proven)
 
