@@ -11,6 +11,7 @@ from tiny_llm_course.commands.learning import (
     task_options,
 )
 from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.layout import fitted
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CHANGED, CLOSED, SKIPPED
 from tiny_llm_course.syllabus import Task, select_tasks
@@ -42,7 +43,7 @@ def _echo_task(task: Task, status: str) -> None:
     """Print what a task is about, and the file to work in."""
     status = say(f"commands.status.{status}")
     named = {"address": task.address.named, "title": task.title}
-    click.echo(say("commands.next.task", **named, status=status))
+    click.echo(fitted(say("commands.next.task", **named, status=status)))
     click.echo(say("commands.next.chapter", command=task.chapter_command()))
     for symbol in task.parts:
         echo_symbol("commands.next.place", symbol)

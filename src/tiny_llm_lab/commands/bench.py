@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.solution import load_solution
 from tiny_llm_lab.bench.engines import (
@@ -20,6 +20,8 @@ from tiny_llm_lab.bench.engines import (
     names_of,
 )
 from tiny_llm_lab.bench.models import EMBEDDED_MODEL, MODELS
+from tiny_llm_lab.promise_table import table_of_promises
+from tiny_llm_lab.wording import worded
 
 NUM_ROUNDS = 5
 
@@ -98,7 +100,7 @@ def command(
         {**facts, **kept} if is_whole else {**facts, "rows": measured.rows},
     )
     _draw(measured.rows, folder)
-    click.echo(f"\nrows and figure: {folder}")
+    click.echo("\n" + say("lab.kept", folder=folder))
     return 0
 
 
@@ -111,7 +113,9 @@ def _asked(probe: str, models: Sequence[str], solution: str) -> dict[str, Any]:
         try:
             found[model] = ask(probe, model, solution)
         except MissingError as error:
-            click.echo(f"{model}: {probe} is left out: {error}", err=True)
+            why = worded("bench", str(error))
+            told = {"model": model, "probe": worded("bench", probe), "error": why}
+            click.echo(say("lab.left_out", **told), err=True)
     return found
 
 
@@ -131,9 +135,9 @@ def _print_table(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) ->
     shown = [
         {
             "model": row["model"],
-            "work": f"{row['work']} {row['tokens']}",
-            "engine": f"{row['engine']} {row['rung']}".strip(),
-            "weights": row["weights"],
+            "work": f"{worded('bench', row['work'])} {row['tokens']}",
+            "engine": f"{row['engine']} {worded('bench', row['rung'])}".strip(),
+            "weights": worded("bench", row["weights"]),
             "tokens/s": f"{row['tokens_per_s']:.4g}",
             "MB moved": f"{row['bytes_moved'] / 1e6:.4g}",
             "of bandwidth": f"{row['share_of_bandwidth']:.1%}",
@@ -150,12 +154,7 @@ def _print_promises(found: Sequence[Any]) -> None:
     """Print the targets, and the reached figures."""
     from tiny_llm_lab.commands.lab import WIDTH
 
-    table = Table("", "to reach", "reached", "", "how")
-    for one in found:
-        sign = "<=" if one.is_most else ">="
-        reached = "" if one.reached is None else f"{one.reached:.4g}"
-        verdict = {True: "yes", False: "NO", None: "?"}[one.holds]
-        table.add_row(one.what, f"{sign} {one.bound:g}", reached, verdict, one.how)
+    table = table_of_promises(found)
     width = None if sys.stdout.isatty() else WIDTH
     Console(width=width).print(table)
 
@@ -165,7 +164,7 @@ def _draw(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     try:
         from tiny_llm_lab.bench.figure import draw
     except ModuleNotFoundError:
-        click.echo("no figure: matplotlib is not installed", err=True)
+        click.echo(say("lab.no_figure"), err=True)
         return
     if not rows:
         return

@@ -12,10 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
+from tiny_llm_lab.wording import worded
 
 if TYPE_CHECKING:  # takes a second
     from tiny_llm_lab.experiments.experiment import Lab, Row
@@ -75,9 +77,9 @@ def command(name: str, *, quick: bool, out: Path | None, solution: str) -> int:
 
             rows = run(lab, found, folder, show, quick=quick)
     except (Unsolved, BrokenFileError) as error:
-        raise CourseError(f"{error}; `--solution ref` runs ours") from error
+        raise CourseError(say("lab.broken", error=error)) from error
     _print(lab, rows, about)
-    click.echo(f"\nrows and figure: {folder}")
+    click.echo("\n" + say("lab.kept", folder=folder))
     return 0
 
 
@@ -88,7 +90,7 @@ def _print(lab: "Lab", rows: "Sequence[Row]", about: Mapping[str, object]) -> No
     screen = Console(width=width)
     screen.print(table_of(lab.summary(rows), about))
     if claims := lab.claims(rows):
-        click.echo("\nWhat others say, and what was measured here\n")
+        click.echo("\n" + say("lab.claims") + "\n")
         screen.print(table_of(claims, {}))
     for note in lab.notes:
         screen.print(f"\n{note}", highlight=False)
@@ -114,7 +116,10 @@ def as_typed(name: str, solution: str, *, quick: bool) -> str:
 
 def in_words(about: Mapping[str, object]) -> list[str]:
     """Write what is stored beside the rows, one line each."""
-    return [f"{key.replace('_', ' ')}: {value}" for key, value in about.items()]
+    return [
+        say("lab.fact", name=worded("columns", key.replace("_", " ")), value=value)
+        for key, value in about.items()
+    ]
 
 
 def table_of(
@@ -125,7 +130,7 @@ def table_of(
     table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
     names = list(rows[0]) if rows else []
     for name in names:
-        table.add_column(name)
+        table.add_column(worded("columns", name))
     for row in rows:
         table.add_row(*(str(row[name]) for name in names))
     return table

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.terminal import CourseCommand, need
+from tiny_llm_lab.promise_table import table_of_promises
 
 NUM_ROUNDS = 5
 
@@ -47,13 +48,7 @@ def command(
         bar = bars.add_task("serve-bench", total=None)
         figures = run(plan, lambda told: bars.update(bar, description=told))
         found = promises(figures)
-    table = Table("", "to reach", "reached", "")
-    for one in found:
-        sign = "<=" if one.is_most else ">="
-        reached = "" if one.reached is None else f"{one.reached:.3g}"
-        verdict = {True: "yes", False: "NO", None: "?"}[one.holds]
-        table.add_row(one.what, f"{sign} {one.bound:g}", reached, verdict)
-    Console().print(table)
+    Console().print(table_of_promises(found))
     kept = {
         "machine": describe_cpu(),
         "threads": NUM_THREADS,
@@ -63,5 +58,5 @@ def command(
         "promises": [asdict(one) for one in found],
     }
     results.write(out / "serve.json", kept)
-    click.echo(f"rows: {out / 'serve.json'}")
+    click.echo(say("lab.rows", file=out / "serve.json"))
     return 0 if all(one.holds is not False for one in found) else 1

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.commands.passed_on import with_task
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.errors import CourseError, nearest
@@ -17,6 +18,7 @@ from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
+from tiny_llm_course.layout import pad
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.record import compile_ahead
 from tiny_llm_course.specimens import misconceptions
@@ -55,8 +57,8 @@ def command(
         own = [
             score for score in scores if (score.task.week, score.task.day) == _at(one)
         ]
-        click.echo(_line(f"week {one.week}, day {one.number}", own))
-    click.echo(_line("all together", scores))
+        click.echo(_line(say("lab.grader.day", week=one.week, day=one.number), own))
+    click.echo(_line(say("lab.grader.all"), scores))
     for score in scores:
         _print_misses(score)
     return int(not all(score.is_proven for score in scores))
@@ -69,9 +71,8 @@ def _show(name: str, days: list[Day]) -> int:
     found = next((one for one in known if one.name == name), None)
     if found is None:
         names = [one.name for one in known]
-        raise CourseError(
-            f"--show: there is no known mistake {name!r}{nearest(name, names)}"
-        )
+        near = nearest(name, names)
+        raise CourseError(say("lab.grader.unknown", name=repr(name), near=near))
     (own,) = select_days(found.task.week, found.task.day)
     prepare([own], REFERENCE.name)
     with tempfile.TemporaryDirectory() as scratch:
@@ -89,9 +90,9 @@ def _prove_by_mutants(days: list[Day]) -> int:
     for one in itertools.chain(python_proof.prove(days), kernel_proof.prove(days)):
         click.echo(_line_of_mutants(one))
         for key in one.survived:
-            click.echo(f"  passes every test: {key}")
+            click.echo(say("lab.grader.survived", mutant=key))
         for key in one.stale:
-            click.echo(f"  is listed, and does not pass: {key}")
+            click.echo(say("lab.grader.stale", mutant=key))
         is_proven &= one.is_proven
     return int(not is_proven)
 
@@ -112,7 +113,7 @@ def _measure(days: list[Day]) -> list[Score]:
         )
         if run.returncode != 0:
             said = (run.stderr.strip() or run.stdout)[-500:]
-            raise CourseError(f"the reference does not pass: {said}")
+            raise CourseError(say("lab.grader.reference", said=said))
         return read_scores(path)
 
 
@@ -128,10 +129,14 @@ def _line(title: str, scores: list[Score]) -> str:
     rejected = num_wrong - sum(len(score.not_rejected) for score in scores)
     accepted = num_right - sum(len(score.not_accepted) for score in scores)
     named = num_wrong - sum(len(score.not_named) for score in scores)
-    return (
-        f"{title:14}  mistakes rejected {rejected:3} of {num_wrong:3}, "
-        f"named {named:3} of {num_wrong:3};  "
-        f"right ways accepted {accepted:3} of {num_right:3}"
+    return say(
+        "lab.grader.line",
+        title=pad(title, 14),
+        rejected=rejected,
+        wrong=num_wrong,
+        named=named,
+        accepted=accepted,
+        right=num_right,
     )
 
 
@@ -139,21 +144,28 @@ def _line_of_mutants(one: MutantScore) -> str:
     """Return a line: mutants rejected, and what explains a sample of them."""
     num_sampled = sum(one.named.values())
     shares = ", ".join(f"{kind} {n}" for kind, n in sorted(one.named.items()))
-    return (
-        f"{one.day:14}  mutants rejected {one.num_rejected:4} of {one.num_mutants:4}, "
-        f"equivalent {len(one.equivalent):3}, survived {len(one.survived):3};  "
-        f"of {num_sampled} sampled: {shares}"
+    return say(
+        "lab.grader.mutants",
+        day=pad(one.day, 14),
+        rejected=one.num_rejected,
+        mutants=one.num_mutants,
+        equivalent=len(one.equivalent),
+        survived=len(one.survived),
+        sampled=num_sampled,
+        shares=shares,
     )
 
 
 def _print_misses(score: Score) -> None:
     """Print what is wrong with the proof of one task."""
     for name in score.not_rejected:
-        click.echo(f"{score.task}: {name} passes every test")
+        click.echo(say("lab.grader.passes", task=score.task, name=name))
     for name, failure in score.not_accepted:
-        click.echo(f"{score.task}: {name} is right, and fails\n{failure}")
+        click.echo(say("lab.grader.fails", task=score.task, name=name) + f"\n{failure}")
     for name, named in score.not_named:
         if name not in score.not_rejected:
-            click.echo(f"{score.task}: {name} is taken for {named}")
+            told = {"task": score.task, "name": name, "named": named}
+            click.echo(say("lab.grader.taken", **told))
     for name, test in score.misplaced:
-        click.echo(f"{score.task}: {name} fails another task, at {test}")
+        told = {"task": score.task, "name": name, "test": test}
+        click.echo(say("lab.grader.misplaced", **told))

@@ -262,7 +262,6 @@ def _rank(loss: float) -> float:
 
 LAB = Lab(
     "ablate",
-    "What does a small language model lose when one of its parts is another?",
     ("factor", "choice", "learning_rate", "seed"),
     ("parameters", "train_loss", "held_out_loss"),
     cases,

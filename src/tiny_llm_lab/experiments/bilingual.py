@@ -82,7 +82,6 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "bilingual",
-    "What does it cost the English stories if the small model learns Chinese too?",
     ("arm",),
     (
         "steps",
@@ -98,8 +97,4 @@ LAB = Lab(
     measure,
     summary,
     draw,
-    notes=(
-        "The embedded model itself is trained on many times the tokens.",
-        "All have one seed, so a small difference may be chance.",
-    ),
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import has, lines, say
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.corpus.rows import leave_interrupts_to_parent
 from tiny_llm_lab.records import Kept, Row, Value
@@ -41,7 +42,6 @@ class Lab:
 
     Attributes:
         name: As in `pdm run lab NAME`.
-        question: The question that it answers, in a sentence.
         keys: The columns that identify a case.
         columns: The columns that are measured.
         cases: Returns all cases, or a few for a quick run.
@@ -52,12 +52,10 @@ class Lab:
             argument says whether the run is a quick one.
         claims: Returns a second table: claims of others, compared with the rows.
         more: Returns further cases that depend on the measured ones, in a full run.
-        notes: How to read the tables, in sentences.
         in_parallel: Whether cases may run in parallel: not where time is measured.
     """
 
     name: str
-    question: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
     cases: Callable[[bool], Sequence[Row]]
@@ -67,8 +65,18 @@ class Lab:
     about: Callable[[Solution, bool], Mapping[str, Value]] = _nothing
     claims: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
     more: Callable[[Sequence[Row]], Sequence[Row]] = _no_rows
-    notes: tuple[str, ...] = ()
     in_parallel: bool = False
+
+    @property
+    def question(self) -> str:
+        """The question that it answers, in a sentence."""
+        return say(f"lab.questions.{self.name}")
+
+    @property
+    def notes(self) -> list[str]:
+        """How to read the tables, in sentences."""
+        key = f"lab.notes.{self.name}"
+        return lines(key) if has(key) else []
 
     def kept(self, folder: Path) -> Kept:
         """Open the files of earlier runs of this lab in a folder."""

@@ -162,7 +162,6 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "inner-loops",
-    "What does the compiler make of the inner loops of the worked examples?",
     ("function",),
     ("line", "instruction"),
     cases,

@@ -290,12 +290,10 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "kernel-times",
-    "What do the kernels of Days 5 to 7 take, beside what they replace?",
     ("work",),
     ("way", "time_us", "low_us", "high_us"),
     cases,
     measure,
     summary,
     draw,
-    notes=(f"Norms, rotations and gates: one of a chain of {CHAIN}.",),
 )

@@ -175,7 +175,6 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "matvec-ladder",
-    "How fast is each rung of the matrix-vector product?",
     ("matrix", "rows", "columns"),
     (
         "rung",
@@ -189,5 +188,4 @@ LAB = Lab(
     measure,
     summary,
     draw,
-    notes=("Weights are in 4 bits and groups of 64, x, scales and biases in float32.",),
 )

@@ -243,7 +243,6 @@ def _norm(gradients: Weights) -> mx.array:
 
 LAB = Lab(
     "norm-activations",
-    "How do activations and gradients grow with depth, with which norm and where?",
     ("feed_forward", "norm", "place"),
     ("step", "layer", "standard_deviation", "largest", "gradient_norm", "loss"),
     cases,

@@ -146,7 +146,6 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "norm-eps",
-    "Which vectors does RMSNorm get right, with which eps and in which dtype?",
     ("dtype", "eps", "size"),
     ("method", "outcome", "largest_error_units", "root_mean_square"),
     cases,

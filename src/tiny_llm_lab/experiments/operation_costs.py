@@ -110,12 +110,10 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "operation-costs",
-    "What do additions cost as operations of MLX, one by one and joined?",
     ("numbers",),
     ("additions", "time_us", "low_us", "high_us"),
     cases,
     measure,
     summary,
     draw,
-    notes=("Lower quartiles of many runs, each of a chain of operations.",),
 )

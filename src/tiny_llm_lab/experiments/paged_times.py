@@ -197,12 +197,10 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "paged-times",
-    "What does attention to pages cost, beside attention to one place?",
     ("work",),
     ("way", "time_us", "low_us", "high_us"),
     cases,
     measure,
     summary,
     draw,
-    notes=("Pages are in no order. Pools and caches are larger than a cache.",),
 )

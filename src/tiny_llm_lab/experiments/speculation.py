@@ -280,7 +280,6 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "speculation",
-    "When does a draft pay?",
     ("model", "measured"),
     ("of", "proposals", "unit", "value", "low", "high", "ms"),
     cases,
@@ -288,8 +287,4 @@ LAB = Lab(
     summary,
     draw,
     claims=comparison,
-    notes=(
-        "Times and speeds: medians and quartiles, all in turns. Shares and tokens: "
-        "means of the texts and standard errors.",
-    ),
 )

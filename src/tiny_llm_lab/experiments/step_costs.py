@@ -113,12 +113,10 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "step-costs",
-    "What does a step take, by the tokens of a prompt that come beside four streams?",
     ("model",),
     ("prompt_tokens", "tokens", "time_ms", "low_ms", "high_ms"),
     cases,
     measure,
     summary,
     draw,
-    notes=("Lower quartiles of many steps, of all lengths in turns.",),
 )

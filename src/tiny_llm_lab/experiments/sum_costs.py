@@ -110,14 +110,12 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "sum-costs",
-    "What does it take to add up what two processes have computed?",
     ("tokens",),
     ("least_us", "time_us", "low_us", "high_us"),
     cases,
     measure,
     summary,
     draw,
-    notes=("Both processes are on this machine, and so is the ring between them.",),
 )
 
 if __name__ == "__main__":

@@ -102,12 +102,10 @@ def draw(rows: Sequence[Row]) -> Figure:
 
 LAB = Lab(
     "worked-examples",
-    "What do the loops of the worked examples take?",
     ("program", "built_for"),
     ("what", "numbers_in", "time_ns"),
     cases,
     measure,
     summary,
     draw,
-    notes=("Times are lower quartiles of many runs.",),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.checkpoint import load
 from tiny_llm_course.serving.starting import Settings
 from tiny_llm_course.solution import load_solution
@@ -112,9 +113,14 @@ def run(plan: Plan, show: Show) -> Figures:
             for asker in askers:
                 if turn and asker.server.name == SLOWEST:
                     continue
-                show(f"turn {turn + 1} of {plan.rounds}: {asker.server.name}")
+                show(_turn(turn, plan.rounds, asker.server.name))
                 _take_turn(asker, figures, draw)
     return figures
+
+
+def _turn(turn: int, turns: int, server: str) -> str:
+    """Say what runs now."""
+    return say("lab.turn", turn=turn + 1, turns=turns, server=server)
 
 
 def _measure_embedded(plan: Plan, figures: Figures, show: Show) -> None:
@@ -126,7 +132,7 @@ def _measure_embedded(plan: Plan, figures: Figures, show: Show) -> None:
     with started("ours", "embedded", plan.solution) as server:
         asker = Asker(server, tokenizer.eos_token_ids, ())
         for turn in range(plan.rounds):
-            show(f"turn {turn + 1} of {plan.rounds}: the embedded model")
+            show(_turn(turn, plan.rounds, say("lab.embedded")))
             draw = random.Random(turn)  # noqa: S311 - no secret
             prompts = inside.prompts(NUM_FIRST, draw)
             alone = [inside.first_token_s(ids) for ids in prompts]

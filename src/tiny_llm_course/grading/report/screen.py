@@ -28,9 +28,6 @@ _STYLES = {
     WAITS: "yellow",
 }
 
-BESIDE = 42
-"""The cells that a row takes besides the title: number, status, counts."""
-
 MAX_LINES = 16
 """Lines shown of one failure: those of a story of twelve steps, which can be pasted."""
 
@@ -39,7 +36,7 @@ def print_report(
     console: Console, days: Sequence[Day], reports: Sequence[TaskReport]
 ) -> None:
     """Print a line per task, and below it what is wrong and what to do."""
-    width = column((report.task.label for report in reports), BESIDE)
+    width = column((report.task.label for report in reports), _beside())
     for day in days:
         own = [report for report in reports if report.task in day.tasks]
         if own:
@@ -60,6 +57,14 @@ def print_report(
     if closing:
         console.print()
         console.print(Text(closing))
+
+
+def _beside() -> int:
+    """Return the cells that a row takes besides the title: number, status, counts."""
+    statuses = [say(f"report.status.{status}") for status in _STYLES]
+    number = say("report.task", number=1, title="")
+    counts = say("report.counts", passed=100, total=100)
+    return widest([number]) + widest(statuses) + widest([counts])
 
 
 def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:

@@ -19,12 +19,6 @@ from tiny_llm_lab.timing import Spread
 
 DTYPE = "float32"
 
-RULE = (
-    "Seen: the spread meets the claim; less, more: a saving, below or above it; not "
-    "seen: the spread meets zero; cannot tell: it meets both; opposite: a loss. The "
-    "spread is from the lowest first to the highest third quartile, over all widths."
-)
-
 
 def saved_by(factor: float) -> float:
     """Convert a speed-up factor into the percentage of time that is saved."""
@@ -83,7 +77,7 @@ class Claim:
         return Spread(saved_by(times.low), saved_by(times.middle), saved_by(times.high))
 
     def verdict(self, seen: Spread) -> str:
-        """Compare the claim with the measurement, by `RULE`."""
+        """Compare the claim with the measurement, as the notes say."""
         meets = seen.low <= self.high and seen.high >= self.low
         if seen.low <= 0 <= seen.high:
             return "cannot tell" if meets else "not seen"
@@ -108,18 +102,9 @@ CLAIMS = (
     Claim("notes: model, training", 6.9, 6.9, "model", TRAINING, LAYER),
     Claim("notes: model, memory", 3.6, 3.6, "model", TRAINING, LAYER, of_memory=True),
 )
-"""Claims about RMSNorm and LayerNorm, and one about roots. Cited in `SOURCES`."""
+"""Claims about RMSNorm and LayerNorm, and one about roots. The notes cite them."""
 
 PARTS = {"norm": "norm alone", "root": "norm alone", "model": "model"}
-
-SOURCES = (
-    "The paper is Zhang and Sennrich 2019, arXiv:1910.07467: RMSNorm reduces the "
-    "running time of whole models by 7 to 64 %, in frameworks of the day, where "
-    "LayerNorm was several operations.",
-    "The notes are those of learners: RMSNorm is 7.7 times as fast as a LayerNorm by "
-    "x.var; rsqrt saves time beside a division by a root; and so does RMSNorm, and "
-    "memory, in a model of 8 layers and width 512.",
-)
 
 
 def beside_measurement(rows: Sequence[Row]) -> list[Row]:

@@ -9,8 +9,6 @@ from tiny_llm_course.solution import Solution
 from tiny_llm_lab.experiments.experiment import Lab
 from tiny_llm_lab.experiments.norm_speed import in_mlx, in_torch, whole_model
 from tiny_llm_lab.experiments.norm_speed.claims import (
-    RULE,
-    SOURCES,
     beside_measurement,
 )
 from tiny_llm_lab.experiments.norm_speed.contest import (
@@ -122,19 +120,6 @@ def about(solution: Solution, quick: bool) -> Mapping[str, Value]:
     return {**in_mlx.about(), **in_torch.about(), "elements": NUM_ELEMENTS}
 
 
-NOTES = (
-    "Times are medians of rounds in which all variants of a case take turns, in the "
-    "middle of the widths; ratios are taken within a round.",
-    "The bandwidth is what RMSNorm, LayerNorm have to move (forward: read x, write y; "
-    "backward: read x and a gradient, write one) over their time, as a share of that "
-    "of the library's own copy in the same rounds.",
-    "The peak is memory for RMSNorm, LayerNorm on top of what they are given, counted "
-    "in arrays as large as x.",
-    *SOURCES,
-    RULE,
-)
-
-
 def summary(rows: Sequence[Row]) -> list[Row]:
     """Return a row for every form, dtype and direction: RMSNorm and LayerNorm."""
     return [
@@ -176,7 +161,6 @@ def _pair(
 
 LAB = Lab(
     "norm-speed",
-    "Is RMSNorm faster than LayerNorm, by how much, and where is that from?",
     ("part", "library", "form", "dtype", "width", "direction"),
     (
         "variant",
@@ -199,5 +183,4 @@ LAB = Lab(
     draw,
     about,
     claims=beside_measurement,
-    notes=NOTES,
 )
