@@ -134,7 +134,8 @@ Figure.define("tree-reduction", ({ text, data, ui }) => {
     part.forEach((value, place) => {
       const fresh = moved && threads(moved.group).includes(place) && accesses(place, moved.statement).writes.length > 0;
       const kind = !fresh ? "cell" : value === right[place] ? "bar series-3" : "bar series-4";
-      svg(drawing, "rect", { x: x(place) + 0.5, y: top, width: SIDE - 1, height: 20, class: kind });
+      const box = svg(drawing, "rect", { x: x(place) + 0.5, y: top, width: SIDE - 1, height: 20, class: kind });
+      if (fresh) box.style.fillOpacity = 0.35; // the number stays readable
       svg(drawing, "text", {
         x: x(place) + SIDE / 2, y: top + 14, class: "tick middle", "text-anchor": "middle", style: "font-size: 8.5px",
       }, value === null ? "?" : String(value));
