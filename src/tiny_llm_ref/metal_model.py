@@ -1,9 +1,9 @@
-"""Where the model calls the kernels in Metal."""
+"""The kernels in Metal as the model calls them: with its shapes and dtypes."""
 
 import mlx.core as mx
 from jaxtyping import Float
 
-from . import metal_norms
+from .metal_norms import rms_norm, rope
 
 
 def norm(
@@ -16,7 +16,7 @@ def norm(
         weight: Gains of the norm, in the dtype of the checkpoint.
         eps: `rms_norm_eps` of the checkpoint.
     """
-    return metal_norms.rms_norm(x, weight, eps)
+    return rms_norm(x, weight, eps)
 
 
 def rotate(
@@ -29,4 +29,4 @@ def rotate(
         offset: Position of the first new token: how many came before.
         theta: `rope_theta` of the checkpoint.
     """
-    return metal_norms.rope(x, offset, theta)
+    return rope(x, offset, theta)
