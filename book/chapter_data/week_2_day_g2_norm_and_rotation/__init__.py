@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .by_hand import half_positions, one_row, sizes
-from .costs import counted, costs_table
+from .costs import costs_table, counted
 from .row import figure_data
 
 

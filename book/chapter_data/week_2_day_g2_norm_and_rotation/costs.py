@@ -40,7 +40,7 @@ class _Variant:
 
 @cache
 def counted() -> dict[str, dict[str, Any]]:
-    """Return what each kernel reads and writes, in bytes and in lines, and its barriers."""
+    """Return what each kernel reads and writes, its lines and its barriers."""
     return {one.name: _shown(_run(one)) for one in _variants()}
 
 
