@@ -1,6 +1,7 @@
 """Norm and rotation on a GPU: kernels in Metal, with a threadgroup for each row."""
 
 import math
+from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float
@@ -85,7 +86,7 @@ def rms_norm(
         eps: Added to the mean square, so in units of x squared.
     """
     rows = x.reshape(-1, x.shape[-1])
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="rms_norm",
         input_names=["x", "weight", "eps"],
         output_names=["y"],
@@ -124,7 +125,7 @@ def add_rms_norm(
         The sum h, and y.
     """
     rows, others = (one.reshape(-1, x.shape[-1]) for one in (x, residual))
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="add_rms_norm",
         input_names=["x", "residual", "weight", "eps"],
         output_names=["h", "y"],
@@ -159,7 +160,7 @@ def rope(
         base: Ratio of the fastest to the slowest rotation, nearly.
     """
     batch, length, _, width = x.shape
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="rope",
         input_names=["x", "offset", "log2_base"],
         output_names=["y"],

@@ -46,6 +46,6 @@ def sizes() -> dict[str, Any]:
 def half_positions() -> dict[str, Any]:
     """Find the first whole number that a format does not have, and what it has."""
     return {
-        name: next(n for n in range(1, 4096) if int(mx.array(n, dtype).item()) != n)
+        name: next(n for n in range(1, 4096) if mx.array(n, dtype).tolist() != n)
         for name, dtype in (("float16", mx.float16), ("bfloat16", mx.bfloat16))
     }
