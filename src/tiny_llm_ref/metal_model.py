@@ -3,7 +3,25 @@
 import mlx.core as mx
 from jaxtyping import Float
 
+from .metal_elementwise import silu_times_up
 from .metal_norms import rms_norm, rope
+
+
+def swiglu(
+    gate: Float[mx.array, "... I"], up: Float[mx.array, "... I"]
+) -> Float[mx.array, "... I"]:
+    """Let `up` through a gate, for all tokens of the model at once.
+
+        y = gate * sigmoid(gate) * up
+
+    All numbers go to `silu_times_up` in one call, whatever the leading axes are.
+
+    Args:
+        gate: What opens the gate.
+        up: What goes through, of the same dtype.
+    """
+    y = silu_times_up(gate.reshape(-1), up.reshape(-1))
+    return y.reshape(gate.shape)
 
 
 def norm(
