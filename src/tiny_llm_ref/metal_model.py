@@ -4,6 +4,7 @@ import mlx.core as mx
 from jaxtyping import Float
 
 from .metal_elementwise import silu_times_up
+from .metal_norms import rms_norm, rope
 
 
 def swiglu(
@@ -21,3 +22,29 @@ def swiglu(
     """
     y = silu_times_up(gate.reshape(-1), up.reshape(-1))
     return y.reshape(gate.shape)
+
+
+def norm(
+    x: Float[mx.array, "B L E"], weight: Float[mx.array, " E"], eps: float
+) -> Float[mx.array, "B L E"]:
+    """Normalise the stream of the model, with a kernel of your own.
+
+    Args:
+        x: The stream, in the dtype that the model computes in.
+        weight: Gains of the norm, in the dtype of the checkpoint.
+        eps: `rms_norm_eps` of the checkpoint.
+    """
+    return rms_norm(x, weight, eps)
+
+
+def rotate(
+    x: Float[mx.array, "B L H D"], offset: int, theta: float
+) -> Float[mx.array, "B L H D"]:
+    """Rotate queries or keys by their positions, with a kernel of your own.
+
+    Args:
+        x: Queries or keys, heads after tokens.
+        offset: Position of the first new token: how many came before.
+        theta: `rope_theta` of the checkpoint.
+    """
+    return rope(x, offset, theta)
