@@ -63,10 +63,10 @@ def test_task_1_reads_a_vector_that_lies_apart(grade: Grader) -> None:
 
 
 def test_task_1_adds_in_float32(grade: Grader) -> None:
-    """Numbers of one sign: in their own dtype, a long sum would lose its last ones."""
-    stored = drawn((3, 1024), 64, 8, BRAIN)
+    """What a lane adds up is beyond float16, and the lanes together are not."""
+    x, stored = _large_and_opposite()
 
-    _assert_product(grade, WORDS, mx.abs(normal(1024, dtype=BRAIN)), stored)
+    _assert_product(grade, WORDS, x, stored)
 
 
 @each_format
@@ -101,9 +101,9 @@ def test_task_2_reads_a_vector_that_lies_apart(grade: Grader) -> None:
 
 
 def test_task_2_adds_in_float32(grade: Grader) -> None:
-    stored = drawn((3, 1024), 64, 8, BRAIN)
+    x, stored = _large_and_opposite()
 
-    _assert_product(grade, ROWS, mx.abs(normal(1024, dtype=BRAIN)), stored)
+    _assert_product(grade, ROWS, x, stored)
 
 
 @each_matrix
@@ -160,6 +160,14 @@ def _assert_linear(
     truth = quantize.matmul(x, stored, bias)
 
     grade.assert_close(Call(LINEAR, (x, weights, bias)), truth, x.dtype)
+
+
+def _large_and_opposite() -> tuple[mx.array, Stored]:
+    """Return rows whose second half is their first, and a vector with another sign."""
+    half = drawn((3, 512), 32, 8, HALF)
+    twice = {name: mx.concatenate([one, one], 1) for name, one in half.parts().items()}
+    x = mx.concatenate([300 + normal(512), normal(512, name="second") - 300])
+    return x.astype(HALF), Stored(**twice, group_size=32, bits=8)
 
 
 def _trained(
