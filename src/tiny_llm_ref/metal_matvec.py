@@ -145,7 +145,7 @@ def _product(
             ("T", x.dtype),
             ("BITS", w.bits),
             ("G", w.group_size),
-            *([("ROWS", rows_of_each)] if rows_of_each > 1 else []),
+            ("ROWS", rows_of_each),
         ],
     )
     return out
