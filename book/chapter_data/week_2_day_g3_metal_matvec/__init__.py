@@ -3,13 +3,27 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .counted import costs, table
+from tiny_llm_course.metal.costs import LINE_BYTES
+
+from .counted import NUM_ROWS, costs, table
 from .counting import embedded, figure_data, qwen2_matrix
 
 
 def numbers() -> dict[str, Any]:
     """Return the numbers of the text."""
-    return {"matrix": qwen2_matrix(), "embedded": embedded(), "cost": costs()}
+    cost = costs()
+    return {
+        "matrix": qwen2_matrix(),
+        "embedded": embedded(),
+        "cost": cost,
+        "ratio": {
+            "stretch": cost["stretch"]["lines"] / cost["words"]["lines"],
+            "words": cost["words"]["lines"] / cost["rows_4"]["lines"],
+        },
+        "num_rows": NUM_ROWS,
+        "line_bytes": LINE_BYTES,
+        "per_word": 32 // 4,
+    }
 
 
 def tables() -> Mapping[str, Any]:
