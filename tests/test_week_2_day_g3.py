@@ -140,9 +140,7 @@ def test_task_3_multiplies_several_tokens(
     _assert_linear(grade, normal(*shape), stored, normal(12, name="bias"))
 
 
-def _assert_product(
-    grade: Grader, function: str, x: mx.array, stored: Stored
-) -> None:
+def _assert_product(grade: Grader, function: str, x: mx.array, stored: Stored) -> None:
     """Fail unless a function multiplies by the exact weights."""
     weights = grade.run(Call(WEIGHTS, stored.fields()))
 

@@ -3,6 +3,8 @@
 All of them take float32, float16 or bfloat16, and return the dtype of the vector.
 """
 
+from typing import Any
+
 import mlx.core as mx
 from jaxtyping import Float
 
@@ -39,8 +41,8 @@ if (lane == 0) out[row] = T(sum);
 """
 
 _ROW_BY_ROW = """
-// As in _WORD_BY_WORD, with the sum taken apart. For the weights of a load, which are all
-// in one group:
+// As in _WORD_BY_WORD, with the sum taken apart. For the weights of a load, which are in
+// one group:
 //
 //     sum of w * x = scale * (sum of q * x) + bias * (sum of x)
 //
@@ -127,7 +129,7 @@ def _product(
     x: mx.array, w: QuantizedWeights, name: str, source: str, *, rows_of_each: int
 ) -> mx.array:
     """Run a kernel with the SIMD groups that all rows need."""
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(  # which is an object to Python's types
         name=name,
         input_names=["x", "packed", "scales", "biases"],
         output_names=["out"],

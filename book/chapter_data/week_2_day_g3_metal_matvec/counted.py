@@ -4,7 +4,7 @@ They are the kernels of the reference, run on rows of the length of Qwen2-0.5B's
 stretch of words for each lane is one of the right ways in `accepted`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -106,20 +106,21 @@ def _run(variant: Variant) -> Costs:
 
 
 @contextmanager
-def _counting(variant: Variant) -> Iterator[list[Costs]]:
+def _counting(variant: Variant) -> Generator[list[Costs]]:
     """Let the simulator run what `mx.fast.metal_kernel` is called with."""
     found: list[Costs] = []
 
     def simulated(**definition: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
-        source = replaced(variant.name, definition["source"], variant.changes)
-        kernel = metal_kernel(**{**definition, "source": source})
+        source = definition["source"]
+        definition["source"] = replaced(variant.name, source, variant.changes)
+        kernel = metal_kernel(**definition)
 
         def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
             template = dict(arguments["template"]) | {"ROWS": variant.rows}
-            threads = LANES * -(-NUM_ROWS // variant.rows)
-            changed = {"template": list(template.items()), "grid": (threads, 1, 1)}
-            result = kernel.run(**{**arguments, **changed}, seeds=(0,))
-            assert not result.faults and result.outputs is not None, result.faults
+            arguments["template"] = list(template.items())
+            arguments["grid"] = (LANES * -(-NUM_ROWS // variant.rows), 1, 1)
+            result = kernel.run(**arguments, seeds=(0,))
+            assert result.outputs is not None, result.faults
             found.append(result.costs)
             return result.outputs
 
