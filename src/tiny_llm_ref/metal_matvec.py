@@ -41,7 +41,7 @@ if (lane == 0) out[row] = T(sum);
 """
 
 _ROW_BY_ROW = """
-// As in _WORD_BY_WORD, with the sum taken apart. The weights of a load are in one group:
+// As in _WORD_BY_WORD, with the sum taken apart. A load's weights are in one group:
 //
 //     sum of w * x = scale * (sum of q * x) + bias * (sum of x)
 //
