@@ -32,7 +32,7 @@ each_format = pytest.mark.parametrize(
     ids=["4-64-float32", "8-32-float16", "8-64-bfloat16", "4-128-mixed"],
 )
 each_shape = pytest.mark.parametrize(
-    "shape", [(1, 512), (9, 64), (3, 896), (4, 256), (17, 1088), (6, 192)], ids=str
+    "shape", [(1, 512), (40, 64), (3, 896), (4, 256), (17, 1088), (6, 192)], ids=str
 )
 """Rows that fill fours and threadgroups and that do not; fewer loads than lanes, more,
 and as many."""
