@@ -1,11 +1,12 @@
-"""The kernels in Metal as the model calls them, with its shapes and dtypes."""
+"""The kernels in Metal as the model calls them: with its shapes and dtypes."""
 
 import math
 
 import mlx.core as mx
 from jaxtyping import Float
 
-from . import kernels, metal_matvec
+from . import kernels
+from .metal_matvec import quantized_matvec
 from .quantize import QuantizedWeights
 
 
@@ -26,7 +27,7 @@ def linear(
         bias: Added to every result. None adds nothing.
     """
     if math.prod(x.shape[:-1]) == 1:
-        y = metal_matvec.quantized_matvec(x.reshape(-1), w)
+        y = quantized_matvec(x.reshape(-1), w)
         y = y.reshape(*x.shape[:-1], -1)
     else:
         y = kernels.quantized_product_of_mlx(x, w)
