@@ -1,10 +1,15 @@
 """The kernels in Metal as the model calls them: with its shapes and dtypes."""
 
+import math
+
 import mlx.core as mx
 from jaxtyping import Float
 
+from . import kernels
 from .metal_elementwise import silu_times_up
+from .metal_matvec import quantized_matvec
 from .metal_norms import rms_norm, rope
+from .quantize import QuantizedWeights
 
 
 def swiglu(
@@ -48,3 +53,27 @@ def rotate(
         theta: `rope_theta` of the checkpoint.
     """
     return rope(x, offset, theta)
+
+
+def linear(
+    x: Float[mx.array, "*N I"],
+    w: QuantizedWeights,
+    bias: Float[mx.array, " O"] | None = None,
+) -> Float[mx.array, "*N O"]:
+    """Apply a linear layer whose weight is quantised to every vector of `x`.
+
+        y = x w^T + bias
+
+    One vector goes through the product with a vector. For several it is MLX's product.
+
+    Args:
+        x: Vectors of length I.
+        w: The weight, O x I when it is unpacked.
+        bias: Added to every result. None adds nothing.
+    """
+    if math.prod(x.shape[:-1]) == 1:
+        y = quantized_matvec(x.reshape(-1), w)
+        y = y.reshape(*x.shape[:-1], -1)
+    else:
+        y = kernels.quantized_product_of_mlx(x, w)
+    return y if bias is None else y + bias
