@@ -28,7 +28,11 @@ from tiny_llm_course.unsolved import Unsolved
 TASKS = list(tasks())
 SYMBOLS = sorted({symbol for task in TASKS for symbol in task.symbols})
 DAYS = [day for week in weeks() for day in week.days]
-CONTENTS = "there is week 1 (days 1 to 7), week 2 (days 1 to 7), week 3 (days 1 to 7)"
+TRACK = [str(day.number) for day in weeks()[1].days if not str(day.number).isdigit()]
+CONTENTS = (
+    f"there is week 1 (days 1 to 7), week 2 (days 1 to 7 and {TRACK[0]} to {TRACK[-1]}), "
+    "week 3 (days 1 to 7)"
+)
 
 each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: str(task.address))
 each_day = pytest.mark.parametrize("day", DAYS, ids=lambda day: day.chapter)
