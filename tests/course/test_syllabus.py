@@ -28,9 +28,9 @@ from tiny_llm_course.unsolved import Unsolved
 TASKS = list(tasks())
 SYMBOLS = sorted({symbol for task in TASKS for symbol in task.symbols})
 DAYS = [day for week in weeks() for day in week.days]
-TRACK = [str(day.number) for day in weeks()[1].days if not str(day.number).isdigit()]
+LAST = weeks()[1].days[-1].number
 CONTENTS = (
-    f"there is week 1 (days 1 to 7), week 2 (days 1 to 7 and {TRACK[0]} to {TRACK[-1]}), "
+    f"there is week 1 (days 1 to 7), week 2 (days 1 to 7 and G1 to {LAST}), "
     "week 3 (days 1 to 7)"
 )
 

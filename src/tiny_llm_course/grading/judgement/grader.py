@@ -40,10 +40,11 @@ from tiny_llm_course.grading.judgement.verdict import (
     WrongError,
     is_equal,
 )
+from tiny_llm_course.layout import USUAL, wrapped
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.syllabus import Task, task_at, tasks_of
 from tiny_llm_course.unsolved import Unsolved
-from tiny_llm_course.untrusted import words_of
+from tiny_llm_course.untrusted import visible, words_of
 
 NOT_BUILT = "NotBuiltError"
 """The class of the error that `kernels.py` raises if there is no compiled module."""
@@ -210,13 +211,22 @@ class Grader:
         """Return a verdict that shows what a solution raised, and where."""
         kind, text = type(error).__name__, words_of(error)
         if kind == FAULT:
-            sentence, *_ = map(str, error.args)
-            message = say("grading.complaint", call=call, complaint=text)
-            return BrokenError(message, RaisedEvidence(kind, sentence))
+            return _found_in_a_kernel(call, error)
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
         message = say("grading.raised", call=call, **shown)
         return BrokenError(message, evidence_of(error))
+
+
+def _found_in_a_kernel(call: Call, error: BaseException) -> BrokenError:
+    """Return a verdict that says what the simulator has found, and where.
+
+    Its sentence tells known mistakes apart, and not the lines of a solution's file.
+    """
+    sentence, *places = (visible(str(one)) for one in error.args)
+    complaint = "\n  ".join([*wrapped(sentence, USUAL), *places])
+    message = say("grading.complaint", call=call, complaint=complaint)
+    return BrokenError(message, RaisedEvidence(FAULT, sentence))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

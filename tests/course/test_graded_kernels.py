@@ -1,0 +1,143 @@
+"""Kernels in Metal while a solution is graded: faults are shown in its own lines."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.underway import Underway
+from tiny_llm_course.grading.judgement.verdict import BrokenError, RaisedEvidence
+from tiny_llm_course.metal import graded
+from tiny_llm_course.metal.graded import KernelFaultError, graded_kernel
+from tiny_llm_course.solution import load_solution
+
+RACING = '''"""A kernel."""
+
+import mlx.core as mx
+
+_TURNED = """
+threadgroup float part[64];
+const uint own = thread_index_in_threadgroup;
+part[own] = x[own];
+out[own] = part[63 - own];
+"""
+
+
+def row_sum_tree(x):
+    """Turn an array."""
+    kernel = mx.fast.metal_kernel(
+        name="turned", input_names=["x"], output_names=["out"], source=_TURNED
+    )
+    (out,) = kernel(
+        inputs=[x],
+        output_shapes=[x.shape],
+        output_dtypes=[x.dtype],
+        grid=(64, 1, 1),
+        threadgroup=(64, 1, 1),
+    )
+    return out
+'''
+BARRIER = "threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+RIGHT = RACING.replace("out[own] =", f"{BARRIER}out[own] =")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], mx.array]:
+    """Return what calls the kernel of a solution with this text, as a test does."""
+    monkeypatch.setattr(mx.fast, "metal_kernel", graded_kernel)
+
+    def call(text: str) -> mx.array:
+        (tmp_path / "metal_elementwise.py").write_text(text, encoding="utf-8")
+        x = mx.arange(64, dtype=mx.float32)
+        one = Call("metal_elementwise.row_sum_tree", (x,))
+        return Grader(load_solution(str(tmp_path)), Underway(None)).run(one)
+
+    return call
+
+
+def test_a_race_is_shown_in_the_lines_of_the_solution(
+    run: Callable[[str], mx.array],
+) -> None:
+    with pytest.raises(BrokenError) as error:
+        run(RACING)
+
+    said = " ".join(str(error.value).split())
+    assert "A data race: thread" in said
+    assert "part[" in said
+    assert "Line 5 is metal_elementwise.py:9: `out[own] = part[63 - own];`" in said
+    assert "Line 4 is metal_elementwise.py:8: `part[own] = x[own];`" in said
+
+
+def test_a_right_kernel_gives_its_output(run: Callable[[str], mx.array]) -> None:
+    assert run(RIGHT).tolist() == list(range(63, -1, -1))
+
+
+def test_what_is_no_metal_is_shown_in_its_line(run: Callable[[str], mx.array]) -> None:
+    with pytest.raises(BrokenError) as error:
+        run(RIGHT.replace("const uint own =", "const uinnt own ="))
+
+    assert "metal_elementwise.py:7: `const uinnt own" in str(error.value)
+
+
+def test_a_text_that_is_not_in_the_file_as_it_is_has_no_place(
+    run: Callable[[str], mx.array],
+) -> None:
+    with pytest.raises(BrokenError) as error:
+        run(RACING.replace("source=_TURNED", 'source="" + _TURNED.replace("x", "x")'))
+
+    assert "A data race" in str(error.value)
+
+
+def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(
+    run: Callable[[str], mx.array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is replaced is MLX's own call, which cannot run here."""
+    calls: list[tuple[str, str, tuple[int, int, int]]] = []
+
+    def of_mlx(
+        name: str, _: object, __: object, source: str
+    ) -> Callable[..., list[mx.array]]:  # noqa: ANN401
+        def kernel(*, grid: tuple[int, int, int], **_: Any) -> list[mx.array]:  # noqa: ANN401
+            calls.append((name, source, grid))
+            return [mx.zeros((64,))]
+
+        return kernel
+
+    monkeypatch.setattr(graded, "ON_GPU", of_mlx)
+
+    output = run(RIGHT)
+
+    assert calls == [("turned", RIGHT.split('"""')[3], (64, 1, 1))]
+    assert output.tolist() == [0.0] * 64
+
+
+def test_a_fault_keeps_the_gpu_from_running_the_kernel(
+    run: Callable[[str], mx.array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_mlx(*_: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
+        def kernel(**_: Any) -> list[mx.array]:  # noqa: ANN401
+            raise AssertionError("this kernel may hang a GPU")
+
+        return kernel
+
+    monkeypatch.setattr(graded, "ON_GPU", of_mlx)
+
+    with pytest.raises(BrokenError, match="A data race"):
+        run(RACING)
+
+
+def test_the_evidence_of_a_fault_is_its_sentence_alone(
+    run: Callable[[str], mx.array],
+) -> None:
+    """So a known mistake is recognised whatever a solution's file is like."""
+    with pytest.raises(BrokenError) as error:
+        run(RACING)
+
+    evidence = error.value.evidence
+    assert isinstance(evidence, RaisedEvidence)
+    assert evidence.kind == KernelFaultError.__name__
+    assert "metal_elementwise.py" not in evidence.text
