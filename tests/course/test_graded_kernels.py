@@ -100,7 +100,7 @@ def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(
 
     def of_mlx(
         name: str, _: object, __: object, source: str
-    ) -> Callable[..., list[mx.array]]:  # noqa: ANN401
+    ) -> Callable[..., list[mx.array]]:
         def kernel(*, grid: tuple[int, int, int], **_: Any) -> list[mx.array]:  # noqa: ANN401
             calls.append((name, source, grid))
             return [mx.zeros((64,))]
