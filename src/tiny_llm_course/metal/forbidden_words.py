@@ -27,6 +27,14 @@ _WORDS = {
     "std": "std",
 }
 
+# Words of the language itself (MSL 2.1, 4, 5.1). C++ would take some for any name.
+_OWN = {
+    *("device", "constant", "thread", "threadgroup", "threadgroup_imageblock"),
+    *("kernel", "vertex", "fragment", "half", "bfloat", "uint", "ushort", "uchar"),
+}
+_OWN_SPACES = {"device", "constant", "thread", "threadgroup"}
+_NO_TYPE = {"const", "constexpr", "volatile", "return", "using", "typename", "sizeof"}
+
 # Functions of compilers for C++. clang would take them without a declaration.
 _BUILTIN = ("__builtin_", "__sync_", "__atomic_")
 
@@ -36,11 +44,24 @@ _HEADER = re.compile(r"""\#\s*include\s*[<"](?:metal_\w+|simd/simd\.h)[>"]\s*$""
 def forbidden_words(source: str, file: str) -> Iterator[Refusal]:
     """Find the words, headers and literals of C++ that Metal does not have."""
     tokens = tokens_of(source)
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        found = _forbidden(before, token)
+    afterwards = [*tokens[1:], None]
+    for before, token, after in zip([None, *tokens], tokens, afterwards, strict=False):
+        found = _as_a_name(before, token, after) or _forbidden(before, token)
         if found is not None:
             kind, values = found
             yield Refusal(kind, file, line_of(source, token.start), values)
+
+
+def _as_a_name(
+    before: Token | None, token: Token, after: Token | None
+) -> tuple[str, dict[str, str]] | None:
+    """Return that a variable is called by a word of the language: `uint half = 4`."""
+    follows_type = before is not None and (
+        before.kind == "word" and before.text not in _NO_TYPE | _OWN_SPACES
+    )
+    ends = after is not None and after.text in {"=", ";", "[", ",", ")"}
+    is_one = token.text in _OWN and follows_type and ends
+    return ("own_word", {"word": token.text}) if is_one else None
 
 
 def _forbidden(before: Token | None, token: Token) -> tuple[str, dict[str, str]] | None:
