@@ -40,7 +40,12 @@ SERVER = multiprocessing.get_context("forkserver")
 """Makes the process of a step: a copy of one that has imported what takes most of them
 seconds. Nothing of the course is among it, as each step notes what it reads."""
 
-SERVER.set_forkserver_preload(["numpy", "pytest", "rich.console", "torch"])
+PRELOADED = (
+    *("asyncio", "click.testing", "numpy", "pytest", "rich.console", "torch"),
+    "transformers.models.auto.tokenization_auto",  # as mlx_lm does
+)
+
+SERVER.set_forkserver_preload(list(PRELOADED))
 
 
 class Runner:

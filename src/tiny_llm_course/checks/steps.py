@@ -85,16 +85,19 @@ FIRST = (
 
 
 def steps() -> list[Step]:
-    """Return the other steps, which may run in parallel, the long ones first."""
+    """Return the other steps, which may run in parallel, the long ones first.
+
+    Where nothing is known of an earlier run, they start in this order.
+    """
     ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
     return [
         Step("pyright finds nothing", pyright, reads=PYTHON),
-        *map(_proof, select_days(None, None)),
-        *_tests("the course's own tests pass", "course"),
+        Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
+        *reversed([_proof(day) for day in select_days(None, None)]),
         *_tests("kernels for GPUs are judged", "metal"),
         *map(_truth, (*chapters(), *PAGES)),
+        *_tests("the course's own tests pass", "course"),
         *_in_a_browser(),
-        Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         Step("the starter is up to date", _command("starter", "--check")),
         Step("translations are complete", call(f"{translations.__name__}:main")),
         Step("they are like their English", call(f"{twins.__name__}:main")),
