@@ -4,6 +4,7 @@ The chapter: book/en/week-3-day-6-server.md
 """
 
 import asyncio
+import json
 import threading
 from typing import Any
 
@@ -25,7 +26,11 @@ from tiny_llm_course.grading.scenarios.bodies import (
     parsed,
     wrong_fields,
 )
-from tiny_llm_course.grading.scenarios.scripted_engine import ChatTokenizer
+from tiny_llm_course.grading.scenarios.fakes import END_OF_DOCUMENT
+from tiny_llm_course.grading.scenarios.scripted_engine import (
+    ChatTokenizer,
+    MarkingTokenizer,
+)
 from tiny_llm_course.grading.scenarios.served import (
     COMPLETE,
     HI,
@@ -694,6 +699,25 @@ def test_task_4_splits_a_text_for_others(grade: Grader) -> None:
 
     ids = {"tokens": [72, 105], "count": 2}
     grade.assert_equal(call, {"status": 200, **ids, "eos_token": "<end>"})
+
+
+@pytest.mark.parametrize(
+    ("special", "ids"), [(True, [END_OF_DOCUMENT, 72, 105]), (False, [72, 105])]
+)
+def test_task_4_adds_special_tokens_to_a_text_if_asked(
+    grade: Grader, ids: list[int], *, special: bool
+) -> None:
+    """To a text that begins and to one that goes on belong other tokens."""
+
+    def drive(site: Site) -> tuple[int, list[int]]:
+        body = {"prompt": "Hi", "add_special_tokens": special}
+        answer = site.http("POST", "/tokenize", json=body)
+        return answer.status_code, answer.json().get("tokens")
+
+    shown = f"POST /tokenize with prompt and add_special_tokens {json.dumps(special)}"
+    call = served(drive, shown, engine={"tokenizer": MarkingTokenizer()})
+
+    grade.assert_equal(call, (200, ids))
 
 
 def test_task_4_tells_also_what_its_tokenizer_has_not(grade: Grader) -> None:
