@@ -243,6 +243,33 @@ def test_task_2_refuses_a_field_by_name(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_task_2_refuses_what_it_has_not_in_the_options_of_a_stream(
+    grade: Grader, kind: str
+) -> None:
+    """A field within a field is none that may be ignored."""
+    options = {"include_usage": True, "include_zebra": True}
+    call = parsed(kind, {"stream": True, "stream_options": options})
+
+    assert_refused(grade, call, "stream_options")
+
+
+@pytest.mark.parametrize("limits", [(5, 7), (7, 5)], ids=str)
+def test_task_2_ignores_neither_of_two_limits(
+    grade: Grader, limits: tuple[int, int]
+) -> None:
+    """Refused, or the lower one: both are kept then."""
+    older, newer = limits
+    more = {"max_tokens": older, "max_completion_tokens": newer}
+    call = parsed("chat", more, "params.max_tokens")
+
+    got = grade.run(call)
+    most = got["params.max_tokens"] if isinstance(got, dict) else min(limits)
+
+    complaint = say("week_3_day_6.complaints.one_limit_ignored", got=most)
+    grade.assert_that(most == min(limits), call, complaint)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_task_2_raises_nothing_else_whatever_comes(grade: Grader, kind: str) -> None:
     call = ParsedAll(PARSERS[kind], (odd_bodies(kind, 300),))
 
