@@ -4,6 +4,7 @@ The chapter: book/en/week-3-day-6-server.md
 """
 
 import asyncio
+import json
 import threading
 from typing import Any
 
@@ -25,7 +26,11 @@ from tiny_llm_course.grading.scenarios.bodies import (
     parsed,
     wrong_fields,
 )
-from tiny_llm_course.grading.scenarios.scripted_engine import ChatTokenizer
+from tiny_llm_course.grading.scenarios.fakes import END_OF_DOCUMENT
+from tiny_llm_course.grading.scenarios.scripted_engine import (
+    ChatTokenizer,
+    MarkingTokenizer,
+)
 from tiny_llm_course.grading.scenarios.served import (
     COMPLETE,
     HI,
@@ -235,6 +240,33 @@ def test_task_2_refuses_a_field_by_name(
 ) -> None:
     """What cannot be done is never ignored: the client would take it for done."""
     assert_refused(grade, parsed(kind, {name: value}), name)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_task_2_refuses_what_it_has_not_in_the_options_of_a_stream(
+    grade: Grader, kind: str
+) -> None:
+    """A field within a field is none that may be ignored."""
+    options = {"include_usage": True, "include_zebra": True}
+    call = parsed(kind, {"stream": True, "stream_options": options})
+
+    assert_refused(grade, call, "stream_options")
+
+
+@pytest.mark.parametrize("limits", [(5, 7), (7, 5)], ids=str)
+def test_task_2_ignores_neither_of_two_limits(
+    grade: Grader, limits: tuple[int, int]
+) -> None:
+    """Refused, or the lower one: both are kept then."""
+    older, newer = limits
+    more = {"max_tokens": older, "max_completion_tokens": newer}
+    call = parsed("chat", more, "params.max_tokens")
+
+    got = grade.run(call)
+    most = got["params.max_tokens"] if isinstance(got, dict) else min(limits)
+
+    complaint = say("week_3_day_6.complaints.one_limit_ignored", got=most)
+    grade.assert_that(most == min(limits), call, complaint)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -694,6 +726,25 @@ def test_task_4_splits_a_text_for_others(grade: Grader) -> None:
 
     ids = {"tokens": [72, 105], "count": 2}
     grade.assert_equal(call, {"status": 200, **ids, "eos_token": "<end>"})
+
+
+@pytest.mark.parametrize(
+    ("special", "ids"), [(True, [END_OF_DOCUMENT, 72, 105]), (False, [72, 105])]
+)
+def test_task_4_adds_special_tokens_to_a_text_if_asked(
+    grade: Grader, ids: list[int], *, special: bool
+) -> None:
+    """To a text that begins and to one that goes on belong other tokens."""
+
+    def drive(site: Site) -> tuple[int, list[int]]:
+        body = {"prompt": "Hi", "add_special_tokens": special}
+        answer = site.http("POST", "/tokenize", json=body)
+        return answer.status_code, answer.json().get("tokens")
+
+    shown = f"POST /tokenize with prompt and add_special_tokens {json.dumps(special)}"
+    call = served(drive, shown, engine={"tokenizer": MarkingTokenizer()})
+
+    grade.assert_equal(call, (200, ids))
 
 
 def test_task_4_tells_also_what_its_tokenizer_has_not(grade: Grader) -> None:

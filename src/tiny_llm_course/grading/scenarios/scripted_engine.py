@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tiny_llm_course.grading.scenarios.fakes import ByteTokenizer
+from tiny_llm_course.grading.scenarios.fakes import END_OF_DOCUMENT, ByteTokenizer
 from tiny_llm_course.solution import Solution
 
 GATE_S = 2.0
@@ -47,6 +47,14 @@ class ChatTokenizer(ByteTokenizer):
     def __len__(self) -> int:
         """Return the number of tokens."""
         return self.vocab_size
+
+
+class MarkingTokenizer(ChatTokenizer):
+    """A tokenizer that puts a token in front of a text, unless it is told not to."""
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        """Return the ids of `text`, the first of them a special one if so asked."""
+        return [END_OF_DOCUMENT] * bool(add_special_tokens) + super().encode(text)
 
 
 @dataclass
