@@ -20,9 +20,7 @@ SWIGLU = "metal_model.swiglu"
 each_number_of_rows = pytest.mark.parametrize("rows", [300, 1025, 8], ids=str)
 """More than a threadgroup of threads, and more than the largest one has."""
 
-each_length = pytest.mark.parametrize(
-    "columns", [8, 31, 256, 257, 1000, 4864], ids=str
-)
+each_length = pytest.mark.parametrize("columns", [8, 31, 256, 257, 1000, 4864], ids=str)
 """Shorter than a threadgroup, as long as one, one more, and as wide as an MLP."""
 
 

@@ -91,9 +91,7 @@ def _variants() -> list[Variant]:
 
 def _changes(name: str) -> tuple[Replacement, ...]:
     (found,) = (
-        one.changes
-        for one in records(RIGHT_WAYS, "week_2_day_g1")
-        if one.name == name
+        one.changes for one in records(RIGHT_WAYS, "week_2_day_g1") if one.name == name
     )
     assert not isinstance(found, str)
     return found
