@@ -5,6 +5,8 @@ with a grid of threads. All of them take float32, float16 or bfloat16, and compu
 float32.
 """
 
+from typing import Any
+
 import mlx.core as mx
 from jaxtyping import Float
 

@@ -5,6 +5,8 @@ with a grid of threads. All of them take float32, float16 or bfloat16, and compu
 float32.
 """
 
+from typing import Any
+
 import mlx.core as mx
 from jaxtyping import Float
 
@@ -77,7 +79,7 @@ def silu_times_up(
         gate: What opens the gate.
         up: What goes through, of the same dtype.
     """
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="silu_times_up",
         input_names=["gate", "up"],
         output_names=["y"],
@@ -104,7 +106,7 @@ def row_sum_one_thread(x: Float[mx.array, "R C"]) -> Float[mx.array, " R"]:
     Args:
         x: The rows.
     """
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="row_sum_one_thread",
         input_names=["x"],
         output_names=["y"],
@@ -132,7 +134,7 @@ def row_sum_tree(x: Float[mx.array, "R C"]) -> Float[mx.array, " R"]:
     Args:
         x: The rows.
     """
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="row_sum_tree",
         input_names=["x"],
         output_names=["y"],
@@ -160,7 +162,7 @@ def row_sum_simd(x: Float[mx.array, "R C"]) -> Float[mx.array, " R"]:
     Args:
         x: The rows.
     """
-    kernel = mx.fast.metal_kernel(
+    kernel: Any = mx.fast.metal_kernel(
         name="row_sum_simd",
         input_names=["x"],
         output_names=["y"],

@@ -10,6 +10,7 @@ import mlx.core as mx
 
 from tiny_llm_course.metal.costs import Costs
 from tiny_llm_course.metal.kernel import metal_kernel
+from tiny_llm_course.metal.variants import counting
 from tiny_llm_course.records.record import RIGHT_WAYS, records
 from tiny_llm_course.records.replacing import Replacement, replaced
 from tiny_llm_ref import metal_norms
@@ -46,7 +47,7 @@ def counted() -> dict[str, dict[str, Any]]:
 
 def costs_table() -> list[list[str]]:
     """Return the rows of the table: names, and what each costs."""
-    columns = ("read", "written", "lines", "fewest_lines", "turns", "barriers")
+    columns = ("read", "written", "lines", "fewest_lines", "turns", "barriers", "operations")
     return [
         [one.label, *(f"{counted()[one.name][column]:,}" for column in columns)]
         for one in _variants()
@@ -90,6 +91,7 @@ def _shown(one: Costs) -> dict[str, Any]:
         "fewest_lines": one.fewest_lines,
         "turns": one.threadgroup_turns,
         "barriers": one.barriers,
+        "operations": one.adds + one.multiplies + one.other_operations,
     }
 
 
@@ -112,7 +114,7 @@ def _counting(variant: _Variant) -> Generator[list[Costs]]:
         kernel = metal_kernel(**definition)
 
         def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
-            result = kernel.run(**arguments, seeds=(0,))
+            result = kernel.run(**arguments, seeds=(0,), compiled=counting)
             assert result.outputs is not None, result.faults
             assert not result.faults, result.faults
             found.append(result.costs)
