@@ -137,7 +137,7 @@ Figure.define("tree-reduction", ({ text, data, ui }) => {
       const box = svg(drawing, "rect", { x: x(place) + 0.5, y: top, width: SIDE - 1, height: 20, class: kind });
       if (fresh) box.style.fillOpacity = 0.35; // the number stays readable
       svg(drawing, "text", {
-        x: x(place) + SIDE / 2, y: top + 14, class: "tick middle", "text-anchor": "middle", style: "font-size: 8.5px",
+        x: x(place) + SIDE / 2, y: top + 14, class: "tick middle", "text-anchor": "middle",
       }, value === null ? "?" : String(value));
     });
     if (!moved) return;

@@ -82,7 +82,7 @@ ATTENTION = (
 MLP = (
     Part("norm_2", _NORM),
     Part("gate_up", _MLP),
-    Part("swiglu", ("basics.silu", "fused.h:swiglu")),
+    Part("swiglu", ("basics.silu", "fused.h:swiglu", "metal_model.swiglu")),
     Part("down", _MLP),
     Part("add_2", _ADD),
 )
