@@ -1,6 +1,7 @@
 """The weeks, days and tasks of the course, read from `syllabus.toml`."""
 
 import functools
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.day_number import DayNumber
 from tiny_llm_course.errors import CourseError
 
 
@@ -19,6 +21,10 @@ class Address:
     week: int
     day: int
     task: int
+
+    def __post_init__(self) -> None:
+        """Let the day be written as the course counts its days."""
+        object.__setattr__(self, "day", DayNumber(self.day))
 
     def __str__(self) -> str:
         """Write the address as stubs and files have it, whatever the language."""
@@ -38,8 +44,8 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Read an address that `str` wrote."""
-        week, day, task = map(int, re.findall(r"\d+", text))
-        return cls(week, day, task)
+        week, day, task = re.findall(r"(?<![A-Za-z])[Gg]?\d+", text)
+        return cls(int(week), DayNumber(day), int(task))
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Task:
         optional: Whether it may be left out. No other task builds on it then.
         kernels: What to implement in C++, as "matvec.h:matvec_naive". Python calls it
             by "kernels.matvec_naive".
+        shares_files: Whether it is part of a day that is optional as a whole.
     """
 
     address: Address
@@ -65,6 +72,7 @@ class Task:
     library: tuple[str, ...] = ()
     optional: bool = False
     kernels: tuple[str, ...] = ()
+    shares_files: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -75,7 +83,8 @@ class Task:
     def title(self) -> str:
         """What is built."""
         at = self.address
-        return say(f"syllabus.titles.week_{at.week}_day_{at.day}_task_{at.task}")
+        day = files_of_day(at.week, at.day)
+        return say(f"syllabus.titles.{day}_task_{at.task}")
 
     @property
     def label(self) -> str:
@@ -86,10 +95,12 @@ class Task:
     def files(self) -> str:
         """The name of the files about it: tests, known solutions, sentences.
 
-        Required tasks share those of their day. An optional one has its own.
+        Required tasks share those of their day, and so do all of an optional day. An
+        optional task of another day has its own.
         """
-        day = f"week_{self.address.week}_day_{self.address.day}"
-        return f"{day}_task_{self.address.task}" if self.optional else day
+        day = files_of_day(self.address.week, self.address.day)
+        has_own = self.optional and not self.shares_files
+        return f"{day}_task_{self.address.task}" if has_own else day
 
     @property
     def test_file(self) -> str:
@@ -136,10 +147,14 @@ class Day:
     chapter: str
     tasks: tuple[Task, ...]
 
+    def __post_init__(self) -> None:
+        """Let the number be written as the course counts its days."""
+        object.__setattr__(self, "number", DayNumber(self.number))
+
     @property
     def title(self) -> str:
         """What it is about."""
-        return say(f"syllabus.titles.week_{self.week}_day_{self.number}")
+        return say(f"syllabus.titles.{files_of_day(self.week, self.number)}")
 
     @property
     def test_files(self) -> tuple[str, ...]:
@@ -158,6 +173,11 @@ class Week:
     def title(self) -> str:
         """What it is about."""
         return say(f"syllabus.titles.week_{self.number}")
+
+
+def files_of_day(week: int, day: int) -> str:
+    """Return what the files of a day are called: week_1_day_4, or week_2_day_g1."""
+    return f"week_{week}_day_{day}".lower()
 
 
 @functools.cache
@@ -355,25 +375,31 @@ def _tasks_of(day: Day) -> str:
 def _contents() -> str:
     """List the weeks and days that exist, for an error message."""
     parts = [
-        say(
-            "syllabus.days",
-            week=week.number,
-            first=week.days[0].number,
-            last=week.days[-1].number,
-        )
-        for week in weeks()
+        say("syllabus.days", week=week.number, days=_spans(week)) for week in weeks()
     ]
     return say("syllabus.contents", parts=say("syllabus.comma").join(parts))
 
 
+def _spans(week: Week) -> str:
+    """Write the days of a week, and those of the track beside it."""
+    spans: list[str] = []
+    numbers = (DayNumber(day.number) for day in week.days)
+    for _, group in itertools.groupby(numbers, lambda one: one.is_on_track):
+        first, *_, last = [*(found := list(group)), found[-1]]
+        key = "syllabus.day" if len(found) == 1 else "syllabus.span"
+        spans.append(say(key, first=first, last=last))
+    return say("syllabus.and").join(spans)
+
+
 def _day(week: int, day: dict[str, Any]) -> Day:
+    is_optional = day.get("optional", False)
     return Day(
         week,
-        day["number"],
+        DayNumber(day["number"]),
         day["chapter"],
         tuple(
             Task(
-                Address(week, day["number"], task["number"]),
+                Address(week, DayNumber(day["number"]), task["number"]),
                 task.get("chapter", day["chapter"]),
                 tuple(task.get("symbols", ())),
                 tuple(
@@ -381,8 +407,9 @@ def _day(week: int, day: dict[str, Any]) -> Day:
                     for one in task.get("builds_on", ())
                 ),
                 tuple(task.get("library", ())),
-                task.get("optional", False),
+                is_optional or task.get("optional", False),
                 tuple(task.get("kernels", ())),
+                is_optional,
             )
             for task in day["tasks"]
         ),

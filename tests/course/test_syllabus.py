@@ -3,16 +3,19 @@
 import ast
 import importlib
 import re
+from collections.abc import Iterator
 
 import pytest
 
 from tiny_llm_course import syllabus, todo
+from tiny_llm_course.day_number import DayNumber
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.places import CHAPTERS, TESTS
 from tiny_llm_course.syllabus import (
     Address,
     Day,
     Task,
+    Week,
     name_of,
     select_days,
     task_at,
@@ -25,9 +28,7 @@ from tiny_llm_course.unsolved import Unsolved
 TASKS = list(tasks())
 SYMBOLS = sorted({symbol for task in TASKS for symbol in task.symbols})
 DAYS = [day for week in weeks() for day in week.days]
-CONTENTS = "there is " + ", ".join(
-    f"week {week.number} (days 1 to {len(week.days)})" for week in weeks()
-)
+CONTENTS = "there is week 1 (days 1 to 7), week 2 (days 1 to 7), week 3 (days 1 to 7)"
 
 each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: str(task.address))
 each_day = pytest.mark.parametrize("day", DAYS, ids=lambda day: day.chapter)
@@ -87,12 +88,20 @@ def test_every_test_file_belongs_to_a_day() -> None:
     assert files == {name for day in DAYS for name in day.test_files}
 
 
+def _numbered(week: Week) -> Iterator[tuple[int, Day]]:
+    """Count the days of a week, and then those of the track, from G1 on."""
+    track = [day for day in week.days if str(day.number).startswith("G")]
+    days = [day for day in week.days if day not in track]
+    yield from enumerate(days, 1)
+    yield from ((DayNumber(f"G{one}"), day) for one, day in enumerate(track, 1))
+
+
 def test_weeks_days_and_tasks_are_numbered_from_1() -> None:
     """`pdm run test --week 1 --day 4 --task 1` counts that way."""
     counted = [
         Address(week, day, task)
         for week, one in enumerate(weeks(), 1)
-        for day, of_day in enumerate(one.days, 1)
+        for day, of_day in _numbered(one)
         for task, _ in enumerate(of_day.tasks, 1)
     ]
 

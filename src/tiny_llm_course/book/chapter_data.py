@@ -33,7 +33,7 @@ from tiny_llm_course.places import BOOK, REFERENCE, RESULTS
 
 _NUMBER = re.compile(r"<<([a-z]\w*(?:\.\w+)*)(?::([^<>\n]+))?>>")
 
-_OF_A_DAY = re.compile(r"week_\d+_day_\d+_")
+_OF_A_DAY = re.compile(r"week_\d+_day_g?\d+_")
 
 _NO_NUMBER = re.compile(r"<<[^\s<>]+>>")
 

@@ -139,7 +139,7 @@ def _day_link(day: Day, *, is_today: bool) -> str:
 
 def _of_today(today: Day | None) -> str:
     """Say what today's part does to the prompt."""
-    name = f"week_{today.week}.day_{today.number}" if today else "none"
+    name = f"week_{today.week}.day_{today.number}".lower() if today else "none"
     return text(f"days.{name}")
 
 

@@ -19,7 +19,13 @@ from typing import Any
 
 from tiny_llm_course.editing.starter import generate_kernels
 from tiny_llm_course.places import REFERENCE, REFERENCE_KERNELS, TESTS
-from tiny_llm_course.syllabus import foundations, is_kernel, tasks
+from tiny_llm_course.syllabus import (
+    Task,
+    files_of_day,
+    foundations,
+    is_kernel,
+    tasks,
+)
 
 HELD_BY = TESTS / "promises"
 TABLE = TESTS / "PROMISES.md"
@@ -37,11 +43,11 @@ callers: no test asks for it. Made by
 
 
 def public_names() -> list[str]:
-    """Return what the required tasks implement, in the order of the days.
+    """Return what the tasks of the days' own files implement, in the order of the days.
 
     A header, such as "matvec.h", comes before its kernels.
     """
-    parts = (part for task in tasks() if not task.optional for part in task.parts)
+    parts = (part for task in tasks() if _is_of_day(task) for part in task.parts)
     headers = ((part.partition(":")[0], part) for part in parts)
     return list(
         dict.fromkeys(
@@ -100,9 +106,9 @@ def held_by() -> dict[str, dict[str, list[str] | str]]:
 
 
 def graded_tests() -> set[str]:
-    """Return all graded tests of required tasks, named as in `held_by`."""
+    """Return all graded tests of these tasks, named as in `held_by`."""
     found: set[str] = set()
-    for path in TESTS.glob("test_week_?_day_?.py"):
+    for path in {TESTS / task.test_file for task in tasks() if _is_of_day(task)}:
         names = re.findall(r"^def test_(\w+)", path.read_text("utf-8"), re.MULTILINE)
         found |= {f"{path.stem.removeprefix('test_')}::{name}" for name in names}
     return found
@@ -140,8 +146,13 @@ def _of_its_tasks(symbol: str) -> tuple[str, ...]:
     following = [task for task in tasks() if own & ({task.address} | foundations(task))]
     addresses = [task.address for task in following]
     return tuple(
-        f"week_{one.week}_day_{one.day}::task_{one.task}_" for one in addresses
+        f"{files_of_day(one.week, one.day)}::task_{one.task}_" for one in addresses
     )
+
+
+def _is_of_day(task: Task) -> bool:
+    """Tell whether a task has no files of its own, as single optional ones have."""
+    return task.shares_files or not task.optional
 
 
 def table() -> str:

@@ -8,7 +8,7 @@ import click
 
 from tiny_llm_course import progress
 from tiny_llm_course.catalogue import say
-from tiny_llm_course.commands.terminal import with_options
+from tiny_llm_course.commands.terminal import DAY, with_options
 from tiny_llm_course.editing.lookup import link_to
 from tiny_llm_course.editing.saving import sweep
 from tiny_llm_course.extension.sources import KERNELS
@@ -19,7 +19,7 @@ from tiny_llm_course.syllabus import Address, Task, name_of
 
 task_options = with_options(
     click.option("--week", type=int),
-    click.option("--day", type=int),
+    click.option("--day", type=DAY),
     click.option("--task", type=int),
 )
 """Adds the options that select tasks."""

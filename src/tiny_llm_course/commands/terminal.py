@@ -14,6 +14,7 @@ import click
 from tiny_llm_course import language
 from tiny_llm_course.catalogue import lines, say
 from tiny_llm_course.commands import help_page
+from tiny_llm_course.day_number import DayNumber
 from tiny_llm_course.doctor.libraries import pdm_install
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.untrusted import visible
@@ -181,6 +182,27 @@ class FiniteRange(click.FloatRange):
         if math.isnan(number):
             self.fail(say("commands.no_number", value=value), param, ctx)
         return number
+
+
+class _Day(click.ParamType[DayNumber]):
+    """The number of a day, such as 4, or G1 on the track for GPUs."""
+
+    name = "day"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> DayNumber:
+        """Read it."""
+        try:
+            return DayNumber(value)
+        except ValueError:
+            self.fail(say("commands.no_day", value=value), param, ctx)
+
+
+DAY = _Day()
 
 
 SEEDS = click.IntRange(0, 2**32 - 1)

@@ -15,6 +15,7 @@ from tiny_llm_course.commands.learning import remember, with_skipped
 from tiny_llm_course.commands.passed_on import refuse_unknown, with_task
 from tiny_llm_course.commands.speed import tell_speeds
 from tiny_llm_course.commands.terminal import (
+    DAY,
     CourseCommand,
     Function,
     do_all,
@@ -61,7 +62,7 @@ def _options(default: str) -> list[Callable[[Function], Function]]:
     """Return the options of a command that grades `default`."""
     return [
         click.option("--week", type=int),
-        click.option("--day", type=int),
+        click.option("--day", type=DAY),
         click.option("--task", type=int),
         click.option(
             "--solution",

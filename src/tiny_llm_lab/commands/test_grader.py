@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from tiny_llm_course.commands.passed_on import with_task
-from tiny_llm_course.commands.terminal import CourseCommand
+from tiny_llm_course.commands.terminal import DAY, CourseCommand
 from tiny_llm_course.errors import CourseError, nearest
 from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.engine import session
@@ -29,7 +29,7 @@ from tiny_llm_lab.proof import Score, read_scores
 
 @click.command("test-grader", cls=CourseCommand)
 @click.option("--week", type=int, help="Only this week.")
-@click.option("--day", type=int, help="Only this day of the week.")
+@click.option("--day", type=DAY, help="Only this day of the week.")
 @click.option("--mutants", is_flag=True, help="Change our solutions automatically.")
 @click.option("--show", metavar="NAME", help="Show the report of one known mistake.")
 def command(

@@ -158,9 +158,9 @@ def grade(
 
 def task_of(item: pytest.Item) -> Address | None:
     """Return the task that a test grades, by the names of its file and function."""
-    file = r"test_week_(\d+)_day_(\d+)(?:_task_\d+)?\.py"
-    name = re.search(rf"{file}::test_task_(\d+)_", item.nodeid)
-    return Address(*map(int, name.groups())) if name else None
+    file = r"test_(week_\d+_day_g?\d+)(?:_task_\d+)?\.py"
+    name = re.search(rf"{file}::test_(task_\d+)_", item.nodeid)
+    return Address.parse(" ".join(name.groups())) if name else None
 
 
 def pytest_collection_modifyitems(

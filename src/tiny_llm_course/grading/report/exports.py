@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from tiny_llm_course.day_number import DayNumber
 from tiny_llm_course.grading.report.standing import DONE, TaskReport
 
 
@@ -62,7 +63,7 @@ def _as_object(report: TaskReport) -> dict[str, Any]:
     address, explanation = report.task.address, report.explanation
     return {
         "week": address.week,
-        "day": address.day,
+        "day": DayNumber(address.day).plain,
         "task": address.task,
         "title": report.task.title,
         "optional": report.task.optional,
