@@ -136,7 +136,9 @@ def _text_of_record(record: Record) -> Text | None:
 @functools.cache
 def _definitions(path: Path) -> dict[str, Definition]:
     """Return the functions and classes of a file by name, bare."""
-    found = bare_definitions(ast.parse(path.read_text(encoding="utf-8")))
+    named = bare_definitions(ast.parse(path.read_text(encoding="utf-8")))
+    # Texts stay as they are: a change in a kernel's source would have to be compiled.
+    found = {name: one for name, one in named.items() if isinstance(one, Definition)}
     for one in found.values():
         one.decorator_list = [each for each in one.decorator_list if not _is_mark(each)]
     return found

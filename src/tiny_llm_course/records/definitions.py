@@ -1,13 +1,17 @@
-"""The functions and classes of a file in Python, bare, and which of them use which."""
+"""The functions and classes of a file in Python, bare, and which of them use which.
+
+A text that has a name, such as the source of a kernel, is among them.
+"""
 
 import ast
 from collections.abc import Iterable, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.ClassDef
+Named = Definition | ast.Assign
 
 
-def bare_definitions(tree: ast.Module) -> dict[str, Definition]:
+def bare_definitions(tree: ast.Module) -> dict[str, Named]:
     """Return functions and classes by name, without docstrings and annotations."""
     for node in ast.walk(tree):
         if isinstance(node, Function):
@@ -16,16 +20,23 @@ def bare_definitions(tree: ast.Module) -> dict[str, Definition]:
             node.annotation = None
         if isinstance(node, Definition) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.copy_location(ast.Pass(), node)]
-    return {one.name: one for one in tree.body if isinstance(one, Definition)}
+    named = (one for one in tree.body if isinstance(one, Named))
+    return {name_of(one): one for one in named if name_of(one)}
 
 
 def name_of(node: ast.stmt) -> str:
-    """Return the name of a definition, and nothing for another statement."""
-    return node.name if isinstance(node, Definition) else ""
+    """Return the name of a definition or a text, and nothing for other statements."""
+    if isinstance(node, Definition):
+        return node.name
+    match node:
+        case ast.Assign([ast.Name(name)], ast.Constant(str())):
+            return name
+        case _:
+            return ""
 
 
 def with_helpers(
-    own: Mapping[str, Definition], name: str, leave_out: Iterable[str]
+    own: Mapping[str, Named], name: str, leave_out: Iterable[str]
 ) -> list[str]:
     """Return a name and those of its file that it uses, in the order of the file.
 

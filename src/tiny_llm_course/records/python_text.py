@@ -18,6 +18,7 @@ from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.records.definitions import (
     Definition,
     Function,
+    Named,
     bare_definitions,
     name_of,
     with_helpers,
@@ -81,12 +82,12 @@ def run(code: CodeType, module: str, name: str, **besides: object) -> Any:  # no
     return names[name]
 
 
-def _definitions(text: str) -> dict[str, Definition]:
+def _definitions(text: str) -> dict[str, Named]:
     """Return the functions and classes of a text by name, bare."""
     return bare_definitions(ast.parse(text))
 
 
-def _write_otherwise(found: dict[str, Definition], own: str, text: str) -> None:
+def _write_otherwise(found: dict[str, Named], own: str, text: str) -> None:
     """Put what a record has written in the place of what the reference has.
 
     Args:
@@ -96,13 +97,15 @@ def _write_otherwise(found: dict[str, Definition], own: str, text: str) -> None:
     """
     written = ast.parse(text).body
     definition = found[own]
-    if all(isinstance(one, Definition) for one in written):
-        for one in bare_definitions(ast.Module(written, type_ignores=[])).values():
+    assert isinstance(definition, Definition)
+    if all(map(name_of, written)):
+        others = bare_definitions(ast.Module(written, type_ignores=[]))
+        for name, one in others.items():
             if isinstance(definition, ast.ClassDef) and _is_method(one):
-                same = [each for each in definition.body if name_of(each) != one.name]
+                same = [each for each in definition.body if name_of(each) != name]
                 definition.body = [*same, one]
             else:
-                found[one.name] = one
+                found[name] = one
     elif isinstance(definition, ast.ClassDef):
         (call,) = (one for one in definition.body if name_of(one) == "__call__")
         assert isinstance(call, Function)
@@ -111,7 +114,7 @@ def _write_otherwise(found: dict[str, Definition], own: str, text: str) -> None:
         definition.body = written
 
 
-def _is_method(one: Definition) -> bool:
+def _is_method(one: Named) -> bool:
     """Tell whether a definition belongs into a class."""
     arguments = one.args.args if isinstance(one, Function) else []
     return bool(arguments) and arguments[0].arg == "self"
@@ -133,15 +136,16 @@ def text_of(symbol: str) -> str:
             if len(node.body) == 1:
                 lines[first.lineno - 1] = " " * first.col_offset + "pass"
     spans = {
-        one.name: (_first_line(one), one.end_lineno)
+        name_of(one): (_first_line(one), one.end_lineno)
         for one in tree.body
-        if isinstance(one, Definition)
+        if isinstance(one, Named)
     }
     found = with_helpers(bare_definitions(tree), name, public_names())
     parts = ("\n".join(lines[spans[one][0] - 1 : spans[one][1]]) for one in found)
     return "\n\n\n".join(parts) + "\n"
 
 
-def _first_line(one: Definition) -> int:
+def _first_line(one: Named) -> int:
     """Return where a definition begins: with the first of its decorators, if any."""
-    return min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])
+    decorators = one.decorator_list if isinstance(one, Definition) else []
+    return min([one.lineno, *(decorator.lineno for decorator in decorators)])

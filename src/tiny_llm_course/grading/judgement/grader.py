@@ -31,6 +31,7 @@ from tiny_llm_course.grading.judgement.verdict import (
     BrokenFileVerdictError,
     Evidence,
     NotStartedError,
+    RaisedEvidence,
     SharesEvidence,
     StepLimitError,
     TextEvidence,
@@ -46,6 +47,9 @@ from tiny_llm_course.untrusted import words_of
 
 NOT_BUILT = "NotBuiltError"
 """The class of the error that `kernels.py` raises if there is no compiled module."""
+
+FAULT = "KernelFaultError"
+"""The class of the error that a Metal kernel with a mistake raises."""
 
 MAX_TOKENS = 8
 """Of more tokens, the report shows the shares of those that are furthest off."""
@@ -205,6 +209,10 @@ class Grader:
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
         """Return a verdict that shows what a solution raised, and where."""
         kind, text = type(error).__name__, words_of(error)
+        if kind == FAULT:
+            sentence, *_ = map(str, error.args)
+            message = say("grading.complaint", call=call, complaint=text)
+            return BrokenError(message, RaisedEvidence(kind, sentence))
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
         message = say("grading.raised", call=call, **shown)
