@@ -31,8 +31,8 @@ Figure.define("lanes-and-lines", ({ text, data, ui }) => {
     name: "entry", label: text.entry, value: "2", options: ["2", "4"].map((one) => [one, one]),
   });
 
-  const weights = ui.drawing({ width: WIDTH, height: TOP + 8 * LINE + 2, alt: text.weights_alt });
-  const vector = ui.drawing({ width: WIDTH, height: TOP + 32 * LINE + 2, alt: text.vector_alt });
+  const weights = ui.drawing({ width: WIDTH, alt: text.weights_alt });
+  const vector = ui.drawing({ width: WIDTH, alt: text.vector_alt });
   ui.legend([
     ["series-1", text.legend.all], ["series-2", text.legend.lane], ["series-3", text.legend.line],
   ]);
@@ -78,6 +78,8 @@ Figure.define("lanes-and-lines", ({ text, data, ui }) => {
   /** Draw memory, a line of it in each row, and what the lanes ask for. */
   function drawMemory(drawing, title, numBytes, spans) {
     drawing.replaceChildren();
+    const height = TOP + Math.ceil(numBytes / data.line_bytes) * LINE + 2;
+    drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
     svg(drawing, "text", { x: 0, y: 11, class: "axis-title" }, title);
     const scale = WIDTH / data.line_bytes;
     const lines = touched(spans);

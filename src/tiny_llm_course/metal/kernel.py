@@ -5,8 +5,9 @@ simulator, which names its mistakes: see `Result.faults`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import mlx.core as mx
 
@@ -19,7 +20,12 @@ from tiny_llm_course.metal.faults import MOST_THREADS, Fault
 from tiny_llm_course.metal.process import Job, Size
 from tiny_llm_course.metal.refusing import Refused, library_of
 from tiny_llm_course.metal.reporting import Reporter
-from tiny_llm_course.metal.signature import Definition, Template, assemble
+from tiny_llm_course.metal.signature import (
+    Assembled,
+    Definition,
+    Template,
+    assemble,
+)
 from tiny_llm_course.metal.suspicions import confirmed
 
 LIMIT_S = 10.0
@@ -117,6 +123,7 @@ class MetalKernel:
         seeds: Sequence[int] = SEEDS,
         limit_s: float = LIMIT_S,
         compares_orders: bool = False,
+        compiled: Callable[[Assembled], Path] = library_of,
     ) -> Result:
         """Run the kernel, and find its mistakes.
 
@@ -132,6 +139,7 @@ class MetalKernel:
             seeds: The orders of the threads that are tried. Each takes its time.
             limit_s: For all orders together.
             compares_orders: Whether outputs that depend on the order are a mistake.
+            compiled: Compiles it. Others than the usual way stand in `variants.py`.
 
         Raises:
             ValueError: The kernel has another number of inputs or outputs, or a size
@@ -145,7 +153,7 @@ class MetalKernel:
         kinds = [Kind(one.dtype, one.ndim, one.size) for one in arrays]
         assembled = assemble(self.definition, kinds, output_dtypes, template)
         try:
-            library = library_of(assembled)
+            library = compiled(assembled)
         except Refused as refused:
             return Result(None, refused.faults, Costs())
         outputs = list(zip(output_shapes, output_dtypes, strict=True))
