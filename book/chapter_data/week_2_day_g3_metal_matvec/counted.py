@@ -1,4 +1,4 @@
-"""What each kernel costs, counted in the simulator: bytes, and lines of memory.
+"""What each kernel costs, counted in the simulator: bytes, lines and operations.
 
 They are the kernels of the reference, run on rows of the length of Qwen2-0.5B's gate. A
 stretch of words for each lane is one of the right ways in `accepted`.
@@ -15,6 +15,7 @@ import mlx.core as mx
 from tiny_llm_course.grading.judgement.inputs import normal
 from tiny_llm_course.metal.costs import Costs
 from tiny_llm_course.metal.kernel import metal_kernel
+from tiny_llm_course.metal.variants import counting
 from tiny_llm_course.oracle.stored import drawn
 from tiny_llm_course.records.record import RIGHT_WAYS, records
 from tiny_llm_course.records.replacing import Replacement, replaced
@@ -68,6 +69,7 @@ def table() -> list[list[str]]:
             f"{costs()[one.name]['lines']:.0f}",
             f"{costs()[one.name]['fewest']:.0f}",
             f"{costs()[one.name]['coalesced']:.0%}",
+            f"{costs()[one.name]['operations']:.2f}",
         ]
         for one in _variants()
     ]
@@ -92,6 +94,7 @@ def _for_each_weight(one: Costs) -> dict[str, float]:
         "lines": 1000 * one.lines / weights,
         "fewest": 1000 * one.fewest_lines / weights,
         "coalesced": one.coalesced,
+        "operations": (one.adds + one.multiplies) / weights,
     }
 
 
@@ -119,7 +122,7 @@ def _counting(variant: Variant) -> Generator[list[Costs]]:
             template = dict(arguments["template"]) | {"ROWS": variant.rows}
             arguments["template"] = list(template.items())
             arguments["grid"] = (LANES * -(-NUM_ROWS // variant.rows), 1, 1)
-            result = kernel.run(**arguments, seeds=(0,))
+            result = kernel.run(**arguments, seeds=(0,), compiled=counting)
             assert result.outputs is not None, result.faults
             found.append(result.costs)
             return result.outputs
