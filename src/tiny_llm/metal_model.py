@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from tiny_llm_course import todo
 
-from . import kernels
 from .metal_elementwise import silu_times_up
 from .quantize import QuantizedWeights
 
@@ -63,7 +62,8 @@ def linear(
 
         y = x w^T + bias
 
-    One vector goes through the product with a vector. For several it is MLX's product.
+    One vector goes through the product with a vector. For several it is MLX's product
+    on Day G3, and the product in SIMD matrices from Day G4 on.
 
     Args:
         x: Vectors of length I.

@@ -5,8 +5,8 @@ import math
 import mlx.core as mx
 from jaxtyping import Float
 
-from . import kernels
 from .metal_elementwise import silu_times_up
+from .metal_matmul import quantized_matmul_simdgroup
 from .metal_matvec import quantized_matvec
 from .metal_norms import rms_norm, rope
 from .quantize import QuantizedWeights
@@ -64,7 +64,8 @@ def linear(
 
         y = x w^T + bias
 
-    One vector goes through the product with a vector. For several it is MLX's product.
+    One vector goes through the product with a vector. For several it is MLX's product
+    on Day G3, and the product in SIMD matrices from Day G4 on.
 
     Args:
         x: Vectors of length I.
@@ -75,5 +76,6 @@ def linear(
         y = quantized_matvec(x.reshape(-1), w)
         y = y.reshape(*x.shape[:-1], -1)
     else:
-        y = kernels.quantized_product_of_mlx(x, w)
+        y = quantized_matmul_simdgroup(x.reshape(-1, x.shape[-1]), w)
+        y = y.reshape(*x.shape[:-1], len(w.weight))
     return y if bias is None else y + bias

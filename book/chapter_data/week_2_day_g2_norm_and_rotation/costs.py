@@ -47,7 +47,15 @@ def counted() -> dict[str, dict[str, Any]]:
 
 def costs_table() -> list[list[str]]:
     """Return the rows of the table: names, and what each costs."""
-    columns = ("read", "written", "lines", "fewest_lines", "turns", "barriers", "operations")
+    columns = (
+        "read",
+        "written",
+        "lines",
+        "fewest_lines",
+        "turns",
+        "barriers",
+        "operations",
+    )
     return [
         [one.label, *(f"{counted()[one.name][column]:,}" for column in columns)]
         for one in _variants()
