@@ -7,12 +7,13 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from tiny_llm_course.grading.engine import plugin
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.underway import Underway
 from tiny_llm_course.grading.judgement.verdict import BrokenError, RaisedEvidence
 from tiny_llm_course.metal import graded
-from tiny_llm_course.metal.graded import KernelFaultError, graded_kernel
+from tiny_llm_course.metal.graded import KernelFaultError
 from tiny_llm_course.solution import load_solution
 
 RACING = '''"""A kernel."""
@@ -48,7 +49,7 @@ RIGHT = RACING.replace("out[own] =", f"{BARRIER}out[own] =")
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], mx.array]:
     """Return what calls the kernel of a solution with this text, as a test does."""
-    monkeypatch.setattr(mx.fast, "metal_kernel", graded_kernel)
+    monkeypatch.setattr(mx.fast, "metal_kernel", plugin._metal_kernel)
 
     def call(text: str) -> mx.array:
         (tmp_path / "metal_elementwise.py").write_text(text, encoding="utf-8")

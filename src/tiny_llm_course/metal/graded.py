@@ -95,20 +95,23 @@ def graded_kernel(
     **options: Any,  # noqa: ANN401
 ) -> GradedKernel:
     """Make a kernel of its body, as `mx.fast.metal_kernel` does."""
-    caller = inspect.currentframe()
-    file = caller.f_back.f_code.co_filename if caller and caller.f_back else ""
     own = (name, input_names, output_names, source, *given)
     on_gpu = ON_GPU(*own, **options) if ON_GPU else None
     options.pop("compile_options", None)  # of Metal's compiler
     return GradedKernel(
         metal_kernel(*own, **options),
         on_gpu,
-        _found(source, file),
+        _found(source),
     )
 
 
-def _found(source: str, file: str) -> Source:
-    """Find the text of a kernel in the file that hands it over."""
-    text = "".join(linecache.getlines(file))
-    before, found, _ = text.partition(source)
-    return Source(Path(file).name, before.count("\n") + 1) if found else Source("", 1)
+def _found(source: str) -> Source:
+    """Find the text of a kernel in one of the files that run, the innermost first."""
+    frame = inspect.currentframe()
+    while frame and source:
+        file = frame.f_code.co_filename
+        before, found, _ = "".join(linecache.getlines(file)).partition(source)
+        if found:
+            return Source(Path(file).name, before.count("\n") + 1)
+        frame = frame.f_back
+    return Source("", 1)
