@@ -47,17 +47,13 @@ def counted() -> dict[str, dict[str, Any]]:
 
 def costs_table() -> list[list[str]]:
     """Return the rows of the table: names, and what each costs."""
-    columns = (
-        "read",
-        "written",
-        "lines",
-        "fewest_lines",
-        "turns",
-        "barriers",
-        "operations",
-    )
+    columns = ("read", "written", "lines", "fewest_lines", "turns")
+    others = ("barriers", "operations")
     return [
-        [one.label, *(f"{counted()[one.name][column]:,}" for column in columns)]
+        [
+            one.label,
+            *(f"{counted()[one.name][column]:,}" for column in (*columns, *others)),
+        ]
         for one in _variants()
     ]
 
