@@ -11,7 +11,7 @@ from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.editing.lookup import is_untouched
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.inference.engine import Engine
-from tiny_llm_course.inference.loaders import LOADERS, has_kernels
+from tiny_llm_course.inference.loaders import LOADERS, has_kernels, is_simulated
 from tiny_llm_course.inference.mixture import Mixture
 from tiny_llm_course.inference.reply import Reply
 from tiny_llm_course.inference.shares import shares
@@ -95,7 +95,12 @@ talking_options = with_options(
 
 
 def echo_whose(engine: Engine) -> None:
-    """Print which parts are the learner's and which are ours, if both are used."""
+    """Print which parts are the learner's and which are ours, if both are used.
+
+    And if kernels for a GPU run without one, that this takes its time.
+    """
+    if is_simulated(engine.loader):
+        note(say("commands.talking.simulated"))
     if not isinstance(engine.solution, Mixture):
         return
     yours, ours = shares(engine)

@@ -30,6 +30,7 @@ from tiny_llm_course.grading.report.assessment import assess
 from tiny_llm_course.grading.report.screen import print_report
 from tiny_llm_course.grading.report.showing import print_numbers
 from tiny_llm_course.grading.report.standing import DONE, WRONG, TaskReport
+from tiny_llm_course.kernel_costs.table import costs
 from tiny_llm_course.places import STARTER, here
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.syllabus import Day, select_days, select_tasks
@@ -115,6 +116,8 @@ def _command(name: str, default: str) -> click.Command:
         is_own_day = solution == STARTER.name and day is not None
         if is_own_day and not is_wrong if speed is None else speed:
             tell_speeds(reports, solution)
+        if day is not None:
+            tell_costs(reports, solution)
         look_at_kernels(reports, solution, is_asked=sanitize)
         return int(any(report.is_open for report in reports))
 
@@ -158,6 +161,14 @@ def _graded(
             saving.append(partial(EXPORTS[kind], path, solution, shown))
     do_all(saving)
     return reports
+
+
+def tell_costs(reports: Sequence[TaskReport], solution: str) -> None:
+    """Print what the kernels in Metal cost of the tasks that are done, if any."""
+    done = [one.task for one in reports if one.status == DONE]
+    lines = costs(done, load_solution(solution).folder)
+    if lines:
+        click.echo("\n".join(["", *lines]))
 
 
 def look_at_kernels(

@@ -11,7 +11,14 @@ from tiny_llm_course.checkpoint import LoadedCheckpoint, load
 from tiny_llm_course.inference.blame import blame
 from tiny_llm_course.inference.drawing import DrawingModel
 from tiny_llm_course.inference.flash import has_flash
-from tiny_llm_course.inference.loaders import LOADERS, check, fastest, prepare
+from tiny_llm_course.inference.loaders import (
+    LOADERS,
+    check,
+    fastest,
+    is_simulated,
+    prepare,
+    simulate,
+)
 from tiny_llm_course.inference.whose import choose
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.unsolved import Unsolved
@@ -107,7 +114,10 @@ def combine(
         loader = LOADERS[name]
         check(name, solution, checkpoint.model)
         prepare(name, checkpoint.model)
-        options = (has_flash(solution),) if loader.has_caches else ()
+        if is_simulated(name):
+            simulate()
+        asks_for_flash = loader.has_caches and not loader.is_in_metal
+        options = (has_flash(solution),) if asks_for_flash else ()
         model = solution.get(loader.model)(checkpoint.model, *options)
         sampler = _make_sampler(settings, solution, checkpoint)
         return Engine(

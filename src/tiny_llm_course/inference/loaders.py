@@ -30,12 +30,14 @@ class Loader:
         has_caches: Whether the model is also called with caches. Then its loop takes no
             sampler.
         packs: Whether dense weights have to be quantised for it.
+        is_in_metal: Whether its kernels are for a GPU of Apple's, or a simulator.
     """
 
     model: str
     generate: str
     has_caches: bool = True
     packs: bool = False
+    is_in_metal: bool = False
 
 
 ON_KERNELS = "quantize.quantized_linear"
@@ -48,8 +50,14 @@ LOADERS = {
     ),
     "week2": Loader(*WITH_CACHE),
     "kernels": Loader(*WITH_CACHE, packs=True),
+    "week2-gpu": Loader(
+        "qwen2_week2_gpu.Qwen2ModelWeek2Gpu",
+        WITH_CACHE[1],
+        packs=True,
+        is_in_metal=True,
+    ),
 }
-"""From the slowest to the fastest."""
+"""From the slowest to the fastest, and one that is chosen by name only."""
 
 
 def fastest(solution: Solution, network: Any) -> str:  # noqa: ANN401 - of mlx_lm
@@ -101,11 +109,13 @@ def check(loader: str, solution: Solution, network: Any) -> None:  # noqa: ANN40
     """
     if not LOADERS[loader].packs:
         return
-    if mx.default_device() == mx.cpu and not has_kernels(solution):
+    is_in_cpp = mx.default_device() == mx.cpu and not LOADERS[loader].is_in_metal
+    if is_in_cpp and not has_kernels(solution):
         command = "build-ext-ref" if solution.folder == REFERENCE else "build-ext"
         raise CourseError(say("commands.talking.not_built", command=command))
     if not can_be_packed(network):
-        raise CourseError(say("commands.talking.not_packed", size=GROUP_SIZE))
+        sizes = {"loader": loader, "size": GROUP_SIZE}
+        raise CourseError(say("commands.talking.not_packed", **sizes))
 
 
 def prepare(loader: str, network: Any) -> None:  # noqa: ANN401 - mlx_lm has no types
@@ -122,6 +132,18 @@ def _dense(network: Any) -> list[Any]:  # noqa: ANN401 - mlx_lm has no types
     """Return the layers of a model whose weights are not quantised."""
     kinds = nn.Linear | nn.Embedding
     return [one for one in network.modules() if isinstance(one, kinds)]
+
+
+def is_simulated(loader: str) -> bool:
+    """Tell whether a loader's kernels run in the simulator of a GPU."""
+    return LOADERS[loader].is_in_metal and not mx.metal.is_available()
+
+
+def simulate() -> None:
+    """Let the simulator run kernels in Metal from now on, and not look for mistakes."""
+    from tiny_llm_course.metal.variants import running_kernel
+
+    mx.fast.metal_kernel = running_kernel
 
 
 def by_columns(w: Float[mx.array, "O I"]) -> Float[mx.array, "O I"]:

@@ -15,6 +15,7 @@ class Costs:
     Args:
         bytes_read: That threads have asked for.
         bytes_written: That threads have stored.
+        accesses: Of SIMD groups: instructions, each counted as often as it was done.
         lines: Of 128 bytes, touched by SIMD groups, instruction by instruction.
         fewest_lines: That could have held what each instruction asks for.
         threadgroup_turns: That the busiest bank of threadgroup memory takes,
@@ -28,6 +29,7 @@ class Costs:
 
     bytes_read: int = 0
     bytes_written: int = 0
+    accesses: int = 0
     lines: int = 0
     fewest_lines: int = 0
     threadgroup_turns: int = 0
@@ -58,6 +60,7 @@ def costs_of(reports: Sequence[Report]) -> Costs:
     return Costs(
         bytes_read=sum(one["bytes"] for one in device if not one["writes"]),
         bytes_written=sum(one["bytes"] for one in device if one["writes"]),
+        accesses=sum(one["executions"] for one in device),
         lines=sum(one["steps"] for one in device),
         fewest_lines=sum(one["fewest_steps"] for one in device),
         threadgroup_turns=sum(one["steps"] for one in shared),

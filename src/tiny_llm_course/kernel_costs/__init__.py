@@ -1,0 +1,1 @@
+"""What the kernels of a day on the GPU's track cost, beside what ours cost."""
