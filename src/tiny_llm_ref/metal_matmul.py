@@ -18,9 +18,9 @@ _TILED = """
 // out[l, o] = sum over i of x[l, i] * w[o, i]
 // w[o, i] = scales[o, i / G] * q[o, i] + biases[o, i / G]
 //
-// A threadgroup computes SIDE x SIDE of these sums, one in each thread. In each step all
-// threads copy 32 columns of SIDE rows of x and of w to threadgroup memory, and use them.
-// Rows that are not there are zeros.
+// A threadgroup computes SIDE x SIDE of these sums, one in each thread. In each step
+// all threads copy 32 columns of SIDE rows of x and of w to threadgroup memory, and
+// use them. Rows that are not there are zeros.
 // Grid: (O, L), each rounded up to a multiple of SIDE.
 
 constexpr uint depth = 32;  // Of a step. Its weights of a row are in one group.
@@ -72,16 +72,16 @@ if (token < num_tokens && row < num_rows) out[token * num_rows + row] = T(sum);
 """
 
 _SIMDGROUP = """
-// As in _TILED, with the sums in matrices of 8 x 8, each in the registers of a SIMD group.
+// As in _TILED, with the sums in matrices of 8 x 8, in registers of a SIMD group.
 //
-// A threadgroup of four SIMD groups computes 32 x 32 sums. Each SIMD group has a quarter:
-// 2 x 2 matrices. For eight columns it loads two matrices of x and two of w, and
-// multiplies each with each.
+// A threadgroup of four SIMD groups computes 32 x 32 sums. Each SIMD group has a
+// quarter: 2 x 2 matrices. For eight columns it loads two matrices of x and two of w,
+// and multiplies each with each.
 // Grid: (128 * O / 32, L / 32), both quotients rounded up.
 
 constexpr uint side = 32, depth = 32;
 constexpr uint per_word = 32 / BITS;
-constexpr uint stride = depth + 4;  // Of a matrix, rows then begin in eight other banks.
+constexpr uint stride = depth + 4;  // Rows of a matrix then begin in eight banks.
 threadgroup float x_tile[side * stride];
 threadgroup float w_tile[side * stride];
 
@@ -141,7 +141,8 @@ for (uint start = 0; start < num_columns; start += depth) {
 // Out through threadgroup memory: of a matrix at the edge only a part may be there.
 for (uint a = 0; a < 2; ++a) {
     for (uint b = 0; b < 2; ++b) {
-        simdgroup_store(sums[a][b], x_tile + (top + 8 * a) * stride + left + 8 * b, stride);
+        simdgroup_store(sums[a][b],
+                        x_tile + (top + 8 * a) * stride + left + 8 * b, stride);
     }
 }
 threadgroup_barrier(mem_flags::mem_threadgroup);  // The four quarters are there.
@@ -187,7 +188,7 @@ def quantized_matmul_simdgroup(
     return _product(x, w, name, _SIMDGROUP, grid, (_THREADS, 1, 1))
 
 
-def _product(  # noqa: PLR0913, PLR0917 - a kernel, its grid and what it multiplies
+def _product(
     x: mx.array,
     w: QuantizedWeights,
     name: str,

@@ -1,4 +1,4 @@
-"""Week 2, day G4: how often a byte is read for a tile, and what the simulator counts."""
+"""Week 2, day G4: how often tiles read a byte, and what the simulator counts."""
 
 from collections.abc import Mapping
 from typing import Any
