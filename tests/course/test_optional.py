@@ -51,6 +51,14 @@ def test_a_day_is_done_without_them(tmp_path: Path) -> None:
     assert "All done: 2 of 2 tasks" in ran.stdout
 
 
+def test_who_asks_for_an_untouched_one_is_told_where_to_begin(pdm_run: Run) -> None:
+    """It would not do to call it done."""
+    said = pdm_run("test --week 2 --day G1").stdout
+
+    assert "All done" not in said
+    assert "Next: week 2, day G1, task 1" in said
+
+
 def test_next_leads_to_one_only_when_asked(pdm_run: Run) -> None:
     for task in REQUIRED:
         pdm_run(f"skip {task.address.options}")

@@ -221,12 +221,14 @@ class Grader:
 def _found_in_a_kernel(call: Call, error: BaseException) -> BrokenError:
     """Return a verdict that says what the simulator has found, and where.
 
-    Its sentence tells known mistakes apart, and not the lines of a solution's file.
+    Its sentence tells known mistakes apart: neither what somebody calls an array does,
+    nor the lines of a solution's file.
     """
     sentence, *places = (visible(str(one)) for one in error.args)
     complaint = "\n  ".join([*wrapped(sentence, USUAL), *places])
     message = say("grading.complaint", call=call, complaint=complaint)
-    return BrokenError(message, RaisedEvidence(FAULT, sentence))
+    unnamed = re.sub(r"\w+\[", "[", sentence)
+    return BrokenError(message, RaisedEvidence(FAULT, unnamed))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

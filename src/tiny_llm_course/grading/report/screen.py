@@ -149,7 +149,9 @@ def _reason(report: TaskReport) -> str:
 
 def _closing(days: Sequence[Day], reports: Sequence[TaskReport]) -> str:
     """Write what to do next, or that all is done; nothing if a failure is shown."""
-    waiting = [one for one in reports if one.is_open or one.status == BEGUN]
+    is_asked_for = all(one.task.optional for one in reports)  # by its day or its number
+    unfinished = {BEGUN, NOT_STARTED} if is_asked_for else {BEGUN}
+    waiting = [one for one in reports if one.is_open or one.status in unfinished]
     if not waiting:
         return _all_done(days, reports)
     first = waiting[0]
