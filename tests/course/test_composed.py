@@ -393,3 +393,12 @@ def test_a_right_solution_has_no_name() -> None:
         return y if bias is None else y + bias
 
     assert _named(linear) is None
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [("metal_norms.rms_norm", False), ("", True), ("basics.silu", True)],
+)
+def test_changes_of_kernels_in_metal_are_not_tried(symbol: str, expected: bool) -> None:
+    """Each would have to be compiled, and run in the simulator."""
+    assert composing.is_tried(symbol, SILU) == expected

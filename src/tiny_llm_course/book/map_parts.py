@@ -12,6 +12,7 @@ _PRODUCT = (
     "quantize.quantized_linear",
     "matvec.h:matvec_naive",
     "matmul.h:matmul_naive",
+    "metal_model.linear",
 )
 _NORM = ("layer_norm.RMSNorm", "fused.h:rms_norm")
 _ADD = ("qwen2_week1.Qwen2TransformerBlock", "fused.h:add_rms_norm")

@@ -39,6 +39,10 @@ NOT_TRIED = frozenset({"engine_thread.EngineThread", "server.create_app"})
 """Names whose tests wait for sockets and threads: a change of them costs no time of the
 processor, and many of them leave threads behind."""
 
+IN_METAL = "metal_"
+"""Files whose tests wait for a compiler and a simulator: for them, too, a change costs
+no time of this process, and one in a template has to be compiled."""
+
 FEW_NUMBERS = 8
 """A wrong array of fewer entries may be like many others."""
 
@@ -55,7 +59,7 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     verdicts = [one.verdict for one in failed if one.verdict]
     if not failed or any(one.status == NOT_STARTED for one in verdicts):
         return None
-    if symbol in NOT_TRIED:
+    if not is_tried(symbol, task):
         return None
     stop_s = time.process_time() + COMPOSING_S
     suspects = [one for one in composed(task) if symbol in {"", one.symbol}]
@@ -70,6 +74,12 @@ def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
         return double
     records = [one for one in misconceptions(task) if symbol in {"", one.symbol}]
     return _best(_until(stop_s + BESIDE_S, _beside(records, outcomes)), shown, outcomes)
+
+
+def is_tried(symbol: str, task: Address) -> bool:
+    """Tell whether changes are tried of a public name, or of all those of a task."""
+    names = [symbol] if symbol else task_at(task).symbols
+    return not any(one in NOT_TRIED or one.startswith(IN_METAL) for one in names)
 
 
 def first_wrong(

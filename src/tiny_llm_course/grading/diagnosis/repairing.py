@@ -7,7 +7,7 @@ from typing import Any
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed_mistakes.text import Text, text_in, text_of
-from tiny_llm_course.grading.diagnosis.composing import NOT_TRIED, first_wrong
+from tiny_llm_course.grading.diagnosis.composing import first_wrong, is_tried
 from tiny_llm_course.grading.diagnosis.harmless import TooLongError, harmless, in_time
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
@@ -178,8 +178,8 @@ def repaired(
         solution: What was tested.
     """
     symbol, own = first_wrong(outcomes, task)
-    is_tried = symbol and symbol not in NOT_TRIED
-    text = _text_in(solution, symbol) if is_tried else None
+    is_asked = symbol and is_tried(symbol, task)
+    text = _text_in(solution, symbol) if is_asked else None
     return _repaired(own, task, symbol, text) if text else None
 
 
