@@ -57,7 +57,7 @@ Figure.define("marching-tiles", ({ text, data, ui }) => {
   function drawProduct(tile, now) {
     product.replaceChildren();
     words(product, 0, BELOW - 8, text.x);
-    words(product, LEFT, 11, text.w);
+    words(product, LEFT + data.rows * UNIT, 11, text.w, "axis-title end");
     box(product, 0, BELOW, data.columns * UNIT, tokens.value * UNIT, "cell");
     box(product, LEFT, TOP, data.rows * UNIT, data.columns * UNIT, "cell");
     box(product, LEFT, BELOW, data.rows * UNIT, tokens.value * UNIT, "cell");
