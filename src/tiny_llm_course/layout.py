@@ -47,6 +47,9 @@ _UNSPACED_BREAK = re.compile(
     rf"(?<=[{_UNSPACED}])\n(?=[{_UNSPACED}])|(?<=[{_CLOSING}])\n|\n(?=[{_OPENING}])"
 )
 
+_PROSE = re.compile(rf"(?!.*( = |#))[^\s].*[{_UNSPACED}].*")
+"""A line of Chinese that is no code: it is not indented, nor sets or comments."""
+
 
 def pad(text: str, width: int) -> str:
     """Add spaces up to a width in cells."""
@@ -112,8 +115,31 @@ def fitted(text: str, width: int | None = None) -> str:
     if width is None or width >= USUAL:
         return text
     return "\n".join(
-        folded for line in text.split("\n") for folded in _fold(line, width)
+        folded for line in _joined(text, width) for folded in _fold(line, width)
     )
+
+
+def _joined(text: str, width: int) -> Iterator[str]:
+    """Yield lines, of Chinese prose those together that would end raggedly if folded.
+
+    A line that fits ends a paragraph, and so does one that looks like code: what
+    would be moved there may have to be pasted.
+    """
+    together: list[str] = []
+    for line in text.split("\n"):
+        is_prose = bool(_PROSE.fullmatch(line))
+        if together and not is_prose:
+            yield unfolded("\n".join(together))
+            together = []
+        if not is_prose:
+            yield line
+            continue
+        together.append(line)
+        if cell_len(line) <= width:
+            yield unfolded("\n".join(together)) if together[1:] else line
+            together = []
+    if together:
+        yield unfolded("\n".join(together))
 
 
 def _fold(line: str, width: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_lab.promise import Promise
-from tiny_llm_lab.wording import worded
+from tiny_llm_lab.wording import compared, worded
 
 
 def table_of_promises(found: Sequence[Promise]) -> Table:
@@ -25,6 +25,6 @@ def table_of_promises(found: Sequence[Promise]) -> Table:
         verdict = verdicts[one.holds]
         cells.append(verdict if one.holds is None else say(f"lab.{verdict.lower()}"))
         if with_how:
-            cells.append(worded("targets", str(getattr(one, "how", ""))))
+            cells.append(compared(str(getattr(one, "how", ""))))
         table.add_row(*cells)
     return table

@@ -96,3 +96,20 @@ def test_no_line_ends_or_begins_with_the_wrong_bracket(
     text: str, width: int, lines: list[str]
 ) -> None:
     assert list(wrapped(text, width)) == lines
+
+
+def test_chinese_lines_that_are_too_long_are_folded_together() -> None:
+    text = "先把每个数平方再求均值，\n然后加上那个很小的数。\n短。\n另一段。"
+
+    assert fitted(text, 20) == (
+        "先把每个数平方再求均\n值，然后加上那个很小\n的数。短。\n另一段。"
+    )
+
+
+def test_code_is_not_joined_with_what_stands_beside_it() -> None:
+    text = "先平方再求均值，然后：\nx = a  # 均值乘以权重\n  还有：乘以学到的增益"
+
+    lines = fitted(text, 20).split("\n")
+
+    assert "x = a  # 均值乘以权" in lines
+    assert "  还有：乘以学到的增" in lines

@@ -135,7 +135,7 @@ def tables() -> dict[str, Sequence[Sequence[str]]]:
         ],
         "lab-ablation": [
             [
-                str(line["factor"]).replace("_", "-").replace("baseline", "nothing"),
+                str(line["factor"]).replace("baseline", "nothing"),
                 str(line["choice"]),
                 str(line["held-out loss"]),
                 str(line["against baseline"]),

@@ -42,7 +42,10 @@ def show(finding: Finding) -> None:
     state = pad(words[finding.state], width)
     state = click.style(state, fg=COLOURS[finding.state], bold=True)
     below = " " * (width + width_of_subject + 2)
-    click.echo(f"{state} {pad(finding.subject, width_of_subject)} {finding.found}")
+    found, *more = fitted(f"{below}{finding.found}").strip().split("\n")
+    click.echo(f"{state} {pad(finding.subject, width_of_subject)} {found}")
+    for line in more:
+        click.echo(line)
     click.echo(fitted(f"{below}{finding.meaning}"))
     if finding.remedy:
         click.echo(fitted(f"{below}-> {finding.remedy}"))

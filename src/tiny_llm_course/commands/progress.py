@@ -12,7 +12,7 @@ from tiny_llm_course.commands.learning import echo_total, load_progress, task_op
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.grading.report.standing import BEGUN, DONE, WAITS, WRONG
 from tiny_llm_course.grading.results import NOT_STARTED
-from tiny_llm_course.layout import column, pad
+from tiny_llm_course.layout import column, pad, widest
 from tiny_llm_course.places import here
 from tiny_llm_course.progress import CHANGED, SKIPPED
 from tiny_llm_course.syllabus import Day, Task, select_tasks, weeks
@@ -27,9 +27,6 @@ MARKS = {
     NOT_STARTED: (" ", "dim"),
 }
 """The letter and colour of each status. Every terminal can show these letters."""
-
-BESIDE = 45
-"""The cells that a row takes besides the title: mark, number, status."""
 
 BAR_WIDTH = 12
 """Width of the bar of a day. Days have 1 to 4 tasks, and 12 is a multiple of each."""
@@ -51,7 +48,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
 
 def _lines(chosen: list[Task], standing: dict[Task, str]) -> Iterator[Text]:
     """Yield the lines for some tasks, under those of their days and weeks."""
-    width = column((task.label for task in chosen), BESIDE)
+    width = column((task.label for task in chosen), _beside())
     for week in weeks():
         days = [day for day in week.days if set(day.tasks) & set(chosen)]
         if days:
@@ -62,6 +59,13 @@ def _lines(chosen: list[Task], standing: dict[Task, str]) -> Iterator[Text]:
             for task in day.tasks:
                 if task in chosen:
                     yield _task_line(task, standing[task], width)
+
+
+def _beside() -> int:
+    """Return the cells that a row takes besides the title: mark, number, status."""
+    statuses = [say(f"commands.status.{status}") for status in MARKS]
+    number = say("commands.progress.task", number=1, title="")
+    return widest(["    [ "]) + widest([number]) + widest(statuses)
 
 
 def _day_line(day: Day, standing: dict[Task, str]) -> Text:

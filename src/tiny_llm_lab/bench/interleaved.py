@@ -9,8 +9,10 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_lab.bench.engines import Kind, MissingError, Stored
+from tiny_llm_lab.wording import cell, worded
 
 NUM_THREADS = 2
 
@@ -73,7 +75,8 @@ class Case:
 
     def __str__(self) -> str:
         """Describe the case for the progress line."""
-        return f"{self.model}: {self.kind.key}, {self.work} {self.tokens}"
+        work = worded("bench", self.work)
+        return f"{cell(self.model)}: {self.kind.key}, {work} {self.tokens}"
 
     def warm_up(self, worker: Measures) -> None:
         """Take a step, or two if the first is short. They count only if they are long.
@@ -171,7 +174,7 @@ def take_turns(
             if case.first_s is not None:
                 case.take_turn(worker, for_s)
         elif (expected_s := _expected_s(case, cases)) > LONGEST_S:
-            skip(f"{case} is left out: it would take some {expected_s:.0f} s")
+            skip(say("lab.too_long", case=case, seconds=f"{expected_s:.0f}"))
         else:
             case.warm_up(worker)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_lab.bench.engines import ATTENTION, MACHINE, Kind, MissingError
 from tiny_llm_lab.bench.interleaved import (
     Case,
@@ -17,6 +18,7 @@ from tiny_llm_lab.bench.interleaved import (
 from tiny_llm_lab.bench.machine import PRODUCT_ROWS, READ_MB, Machine
 from tiny_llm_lab.bench.models import args_of
 from tiny_llm_lab.bench.results import Row, machine_of, row_of
+from tiny_llm_lab.wording import cell, worded
 
 # The shortest comes first: longer ones are left out if they would take too long.
 WORK = {"generate": (32, 1024), "prefill": (32, 256, 1024), "attend": (4096,)}
@@ -100,7 +102,8 @@ def _start(
         try:
             yield stack.enter_context(started(kind, model, plan.solution))
         except MissingError as error:
-            skip(f"{model}: {kind.key} is left out: {error}")
+            named = {"model": cell(model), "engine": kind.key}
+            skip(say("lab.no_engine", **named, error=error))
 
 
 def _cases(
@@ -111,7 +114,8 @@ def _cases(
     for work, lengths in plan.work.items():
         for tokens in lengths:
             if tokens > most:
-                skip(f"{model}: {work} {tokens} is left out: it has {most} positions")
+                named = {"model": cell(model), "work": worded("bench", work)}
+                skip(say("lab.too_short", **named, tokens=tokens, most=most))
     for work, tokens in planned(plan, model):
         for worker in workers:
             if work in worker.kind.work:

@@ -17,7 +17,7 @@ from tiny_llm_course.commands.terminal import CourseCommand, need
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.solution import BrokenFileError, load_solution
 from tiny_llm_course.unsolved import Unsolved
-from tiny_llm_lab.wording import worded
+from tiny_llm_lab.wording import cell, worded
 
 if TYPE_CHECKING:  # takes a second
     from tiny_llm_lab.experiments.experiment import Lab, Row
@@ -132,5 +132,5 @@ def table_of(
     for name in names:
         table.add_column(worded("columns", name))
     for row in rows:
-        table.add_row(*(str(row[name]) for name in names))
+        table.add_row(*(cell(row[name]) for name in names))
     return table

@@ -202,7 +202,7 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     baseline = found[0]
     return [
         {
-            "factor": result.arm.factor,
+            "factor": result.arm.factor.replace("_", "-"),
             "choice": result.arm.choice,
             "learning rate": f"{result.learning_rate:g}"
             + (" (edge)" if result.is_at_edge else ""),

@@ -17,6 +17,7 @@ from tiny_llm_course.catalogue import has, lines, say
 from tiny_llm_course.solution import Solution
 from tiny_llm_lab.corpus.rows import leave_interrupts_to_parent
 from tiny_llm_lab.records import Kept, Row, Value
+from tiny_llm_lab.wording import cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,7 +131,7 @@ def run(
         num_cases = num_done + len(missing)
         with _measuring(lab, solution, missing) as measured:
             for number, case in enumerate(missing):
-                words = ", ".join(map(str, case.values()))
+                words = ", ".join(map(cell, case.values()))
                 show(num_done + number, num_cases, words)
                 kept.append(next(measured))
         show(num_cases, num_cases, "")

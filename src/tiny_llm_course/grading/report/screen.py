@@ -16,7 +16,14 @@ from tiny_llm_course.grading.report.standing import (
     TaskReport,
 )
 from tiny_llm_course.grading.results import INTERFACE, NOT_STARTED
-from tiny_llm_course.layout import column, fitted, pad, widest
+from tiny_llm_course.layout import (
+    USUAL,
+    column,
+    fitted,
+    pad,
+    terminal_width,
+    widest,
+)
 from tiny_llm_course.syllabus import Day, Task, file_of, name_of, weeks
 
 _STYLES = {
@@ -36,7 +43,9 @@ def print_report(
     console: Console, days: Sequence[Day], reports: Sequence[TaskReport]
 ) -> None:
     """Print a line per task, and below it what is wrong and what to do."""
-    width = column((report.task.label for report in reports), _beside())
+    labels = [report.task.label for report in reports]
+    counts = _counts_that_fit(widest(labels))
+    width = column(labels, _beside(counts))
     for day in days:
         own = [report for report in reports if report.task in day.tasks]
         if own:
@@ -45,7 +54,7 @@ def print_report(
             )
             console.print(Text(title, style="bold"))
         for report in own:
-            console.print(_task_line(report, width))
+            console.print(_task_line(report, width, counts))
     for report in _to_explain(reports):
         console.print()
         for line in _details(report):
@@ -59,11 +68,19 @@ def print_report(
         console.print(Text(closing))
 
 
-def _beside() -> int:
+def _counts_that_fit(title: int) -> str:
+    """Return which sentence counts the tests: a short one where rows are too long."""
+    beside = _beside("report.counts")
+    terminal = terminal_width() or USUAL
+    is_short = terminal < USUAL and title + beside > terminal
+    return "report.counts_in_short" if is_short else "report.counts"
+
+
+def _beside(sentence: str) -> int:
     """Return the cells that a row takes besides the title: number, status, counts."""
     statuses = [say(f"report.status.{status}") for status in _STYLES]
     number = say("report.task", number=1, title="")
-    counts = say("report.counts", passed=100, total=100)
+    counts = say(sentence, passed=100, total=100)
     return widest([number]) + widest(statuses) + widest([counts])
 
 
@@ -78,7 +95,7 @@ def _to_explain(reports: Sequence[TaskReport]) -> Iterator[TaskReport]:
         told.add(message)
 
 
-def _task_line(report: TaskReport, width: int) -> Text:
+def _task_line(report: TaskReport, width: int, counts: str) -> Text:
     task = report.task
     number, title = task.address.task, task.label
     line = Text(say("report.task", number=number, title=pad(title, width)))
@@ -98,7 +115,7 @@ def _task_line(report: TaskReport, width: int) -> Text:
     elif report.status != NOT_STARTED:
         total = len(report.results)
         passed = total - len(report.failures)
-        line.append(say("report.counts", passed=passed, total=total))
+        line.append(say(counts, passed=passed, total=total))
     return line
 
 
