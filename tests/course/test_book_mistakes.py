@@ -13,7 +13,11 @@ from tiny_llm_course.syllabus import tasks
 NUM_WORDS = 35
 """The least that says what one sees, why it happens, and what to look at."""
 
-NOT_YET: dict[str, int] = {}
+NOT_YET: dict[str, int] = {
+    "week-2-day-g1-threads-and-grids": 7,
+    "week-2-day-g3-metal-matvec": 17,
+    "week-2-day-g4-metal-tiles": 19,
+}
 """How many mistakes of a page have no entry yet. These numbers only fall."""
 
 PAGES = list(dict.fromkeys(task.chapter for task in tasks()))

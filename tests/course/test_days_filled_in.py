@@ -84,11 +84,13 @@ def first_tests() -> Iterator[str]:
 
 
 def definitions(text: str) -> dict[str, str]:
-    """Return how each function and class of a file is written, by its name."""
+    """Return how functions, classes and private texts are written, by name."""
     return {
-        one.node.name: one.text
+        name: one.text
         for one in PythonCode.parse(text).definitions
+        for name in one.names
         if isinstance(one.node, Function | ast.ClassDef)
+        or (isinstance(one.node, ast.Assign) and name.startswith("_"))
     }
 
 

@@ -113,7 +113,8 @@ def test_a_day_with_one_task_needs_no_more_numbers(pdm_run: Run) -> None:
         (
             "--week 1",
             "hint: expected --week, --day and --task; there is week 1 (days 1 to 7), "
-            f"week 2 (days 1 to 7), week 3 (days 1 to {len(weeks()[2].days)})\n",
+            f"week 2 (days 1 to 7 and G1 to {weeks()[1].days[-1].number}), "
+            f"week 3 (days 1 to {len(weeks()[2].days)})\n",
         ),
         (
             "--week 1 --day 4 --task 1 --level 4",

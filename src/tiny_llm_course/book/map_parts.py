@@ -14,7 +14,7 @@ _PRODUCT = (
     "matmul.h:matmul_naive",
     "metal_model.linear",
 )
-_NORM = ("layer_norm.RMSNorm", "fused.h:rms_norm")
+_NORM = ("layer_norm.RMSNorm", "fused.h:rms_norm", "metal_model.norm")
 _ADD = ("qwen2_week1.Qwen2TransformerBlock", "fused.h:add_rms_norm")
 _MLP = ("qwen2_week1.Qwen2MLP", *_PRODUCT)
 
@@ -59,7 +59,7 @@ class Part:
 ATTENTION = (
     Part("norm_1", _NORM),
     Part("qkv", ("basics.linear", "qwen2_week1.Qwen2MultiHeadAttention", *_PRODUCT)),
-    Part("rope", ("positional_encoding.RoPE", "fused.h:rope")),
+    Part("rope", ("positional_encoding.RoPE", "fused.h:rope", "metal_model.rotate")),
     Part(
         "cache",
         (

@@ -27,7 +27,7 @@ def command(week: int | None, day: int | None, task: int | None) -> int:
     if day is None:
         raise CourseError(say("commands.skip.how_much"))
     for one in chosen:
-        if task or not one.optional:
+        if task or one.shares_files or not one.optional:
             _skip(one)
     return 0
 
