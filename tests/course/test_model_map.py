@@ -90,9 +90,8 @@ def test_the_first_page_lists_all_days_of_a_part() -> None:
 
     listed = dict(re.findall(r'data-part="(\w+)".*?class="map-when">(.*?)<', drawing))
     span = text("span", begin="2.3", end="2.5")
-    track = text("span", begin="2.G3", end="2.G4")
-    assert listed["head"] == f"1.5, {span}, {track}"
-    assert listed["rope"] == "1.2, 2.7, 2.G2"
+    assert listed["head"] == f"1.5, {span}"
+    assert listed["rope"] == "1.2, 2.7"
 
 
 def test_what_serves_the_model_is_shown_from_its_week_on() -> None:

@@ -17,6 +17,7 @@ from tiny_llm_course.book.map_parts import (
     state,
 )
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.day_number import DayNumber
 from tiny_llm_course.syllabus import Day, Task, Week, weeks
 
 DATA = "model-map"
@@ -107,7 +108,9 @@ def _when(part: Part, now: str, task: Task) -> str:
         return text("today")
     if now == "yours":
         return text("yours", day=_short(place(task)))
-    return _listed(part.days if now == "any" else part.days[:1])
+    # Days of the track for GPUs build a part again: on a phone there is no room for them.
+    days = [one for one in part.days if not DayNumber(one[1]).is_on_track]
+    return _listed(days if now == "any" else days[:1])
 
 
 def _listed(days: Iterable[tuple[int, int]]) -> str:
