@@ -108,7 +108,7 @@ def _when(part: Part, now: str, task: Task) -> str:
         return text("today")
     if now == "yours":
         return text("yours", day=_short(place(task)))
-    # Days of the track for GPUs build a part again: on a phone there is no room for them.
+    # Days of the track build a part again: on a phone there is no room for them.
     days = [one for one in part.days if not DayNumber(one[1]).is_on_track]
     return _listed(days if now == "any" else days[:1])
 
