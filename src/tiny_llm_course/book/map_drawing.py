@@ -147,7 +147,9 @@ def _of_today(today: Day | None) -> str:
 
 
 def _short(day: tuple[int, int]) -> str:
-    return f"{day[0]}.{day[1]}"
+    """Write a day in few letters. There is one track for GPUs, so it needs no week."""
+    week, number = day
+    return f"{number}" if DayNumber(number).is_on_track else f"{week}.{number}"
 
 
 def _text(name: str, **values: object) -> str:
