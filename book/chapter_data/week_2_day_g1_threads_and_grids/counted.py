@@ -1,18 +1,16 @@
 """What the kernels of the day cost, as the simulator counts it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import mlx.core as mx
 
 from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.kernel_costs.counted import counted as counting
 from tiny_llm_course.metal.costs import Costs
-from tiny_llm_course.metal.kernel import metal_kernel
 from tiny_llm_course.records.record import RIGHT_WAYS, records
-from tiny_llm_course.records.replacing import Replacement, replaced
+from tiny_llm_course.records.replacing import Replacement
 from tiny_llm_ref import metal_elementwise
 
 ROWS, COLUMNS = 64, 896
@@ -112,37 +110,10 @@ def _shared_out(variant: Variant, one: Costs) -> dict[str, float]:
 
 def _run(variant: Variant) -> Costs:
     """Run a kernel once in float32, and count."""
-    with _counting(variant) as found:
+    with counting(variant.changes) as found:
         if variant.name == SILU:
             variant.function(normal(WIDTH, name="gate"), normal(WIDTH, name="up"))
         else:
             variant.function(normal(ROWS, COLUMNS))
-    (only,) = found
+    (only,) = found.costs
     return only
-
-
-@contextmanager
-def _counting(variant: Variant) -> Generator[list[Costs]]:
-    """Let the simulator run what `mx.fast.metal_kernel` is called with."""
-    found: list[Costs] = []
-
-    def simulated(**definition: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
-        source = definition["source"]
-        definition["source"] = replaced(variant.name, source, variant.changes)
-        kernel = metal_kernel(**definition)
-
-        def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
-            result = kernel.run(**arguments, seeds=(0,))
-            assert result.outputs is not None, result.faults
-            assert not result.faults, result.faults
-            found.append(result.costs)
-            return result.outputs
-
-        return call
-
-    own = mx.fast.metal_kernel
-    mx.fast.metal_kernel = simulated
-    try:
-        yield found
-    finally:
-        mx.fast.metal_kernel = own

@@ -1,18 +1,16 @@
 """What each kernel costs on one token of Qwen2-0.5B, as the simulator counts it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import mlx.core as mx
 
+from tiny_llm_course.kernel_costs.counted import counted as counting
 from tiny_llm_course.metal.costs import Costs
-from tiny_llm_course.metal.kernel import metal_kernel
-from tiny_llm_course.metal.variants import counting
 from tiny_llm_course.records.record import RIGHT_WAYS, records
-from tiny_llm_course.records.replacing import Replacement, replaced
+from tiny_llm_course.records.replacing import Replacement
 from tiny_llm_ref import metal_norms
 
 from .by_hand import HEADS, HIDDEN, WIDTH
@@ -101,34 +99,7 @@ def _shown(one: Costs) -> dict[str, Any]:
 
 def _run(variant: _Variant) -> Costs:
     """Run a kernel once, and count."""
-    with _counting(variant) as found:
+    with counting(variant.changes) as found:
         variant.function(*variant.args)
-    (only,) = found
+    (only,) = found.costs
     return only
-
-
-@contextmanager
-def _counting(variant: _Variant) -> Generator[list[Costs]]:
-    """Let the simulator run what `mx.fast.metal_kernel` is called with."""
-    found: list[Costs] = []
-
-    def simulated(**definition: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
-        source = definition["source"]
-        definition["source"] = replaced(variant.name, source, variant.changes)
-        kernel = metal_kernel(**definition)
-
-        def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
-            result = kernel.run(**arguments, seeds=(0,), compiled=counting)
-            assert result.outputs is not None, result.faults
-            assert not result.faults, result.faults
-            found.append(result.costs)
-            return result.outputs
-
-        return call
-
-    own = mx.fast.metal_kernel
-    mx.fast.metal_kernel = simulated
-    try:
-        yield found
-    finally:
-        mx.fast.metal_kernel = own

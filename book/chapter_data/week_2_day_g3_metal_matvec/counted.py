@@ -4,21 +4,18 @@ They are the kernels of the reference, run on rows of the length of Qwen2-0.5B's
 stretch of words for each lane is one of the right ways in `accepted`.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import mlx.core as mx
 
 from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.kernel_costs.counted import counted as counting
 from tiny_llm_course.metal.costs import Costs
-from tiny_llm_course.metal.kernel import metal_kernel
-from tiny_llm_course.metal.variants import counting
 from tiny_llm_course.oracle.stored import drawn
 from tiny_llm_course.records.record import RIGHT_WAYS, records
-from tiny_llm_course.records.replacing import Replacement, replaced
+from tiny_llm_course.records.replacing import Replacement
 from tiny_llm_ref import metal_matvec
 from tiny_llm_ref.quantize import QuantizedWeights
 
@@ -102,36 +99,8 @@ def _run(variant: Variant) -> Costs:
     """Multiply once, in float16 as a model on a GPU has it, and count."""
     stored = drawn((NUM_ROWS, COLUMNS), GROUP_SIZE, 4, mx.float16)
     x = normal(COLUMNS, dtype=mx.float16)
-    with _counting(variant) as found:
+    grid = LANES * -(-NUM_ROWS // variant.rows), 1, 1
+    with counting(variant.changes, {"ROWS": variant.rows}, grid=grid) as found:
         variant.function(x, QuantizedWeights(*stored.fields()))
-    (only,) = found
+    (only,) = found.costs
     return only
-
-
-@contextmanager
-def _counting(variant: Variant) -> Generator[list[Costs]]:
-    """Let the simulator run what `mx.fast.metal_kernel` is called with."""
-    found: list[Costs] = []
-
-    def simulated(**definition: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
-        source = definition["source"]
-        definition["source"] = replaced(variant.name, source, variant.changes)
-        kernel = metal_kernel(**definition)
-
-        def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
-            template = dict(arguments["template"]) | {"ROWS": variant.rows}
-            arguments["template"] = list(template.items())
-            arguments["grid"] = (LANES * -(-NUM_ROWS // variant.rows), 1, 1)
-            result = kernel.run(**arguments, seeds=(0,), compiled=counting)
-            assert result.outputs is not None, result.faults
-            found.append(result.costs)
-            return result.outputs
-
-        return call
-
-    own = mx.fast.metal_kernel
-    mx.fast.metal_kernel = simulated
-    try:
-        yield found
-    finally:
-        mx.fast.metal_kernel = own

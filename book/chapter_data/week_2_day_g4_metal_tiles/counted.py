@@ -3,19 +3,17 @@
 They are the kernels of the reference, with tiles of other sizes and without padding.
 """
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import mlx.core as mx
 
 from tiny_llm_course.grading.judgement.inputs import normal
+from tiny_llm_course.kernel_costs.counted import counted as counting
 from tiny_llm_course.metal.costs import Costs
-from tiny_llm_course.metal.kernel import metal_kernel
 from tiny_llm_course.oracle.stored import drawn
-from tiny_llm_course.records.replacing import Replacement, replaced
+from tiny_llm_course.records.replacing import Replacement
 from tiny_llm_ref import metal_matmul
 from tiny_llm_ref.quantize import QuantizedWeights
 
@@ -94,38 +92,10 @@ def _run(variant: Variant) -> Costs:
     """Multiply once, in float16 as a model on a GPU has it, and count."""
     stored = drawn((SIZE, SIZE), SIZE, 4, mx.float16)
     x = normal(SIZE, SIZE, dtype=mx.float16)
-    with _counting(variant) as found:
+    side = variant.side
+    sizes = {"grid": (SIZE, SIZE, 1), "threadgroup": (side, side, 1)}
+    other = ({"SIDE": side}, sizes) if side != OWN_SIDE else ({}, {})
+    with counting(variant.changes, other[0], **other[1]) as found:
         variant.function(x, QuantizedWeights(*stored.fields()))
-    (only,) = found
+    (only,) = found.costs
     return only
-
-
-@contextmanager
-def _counting(variant: Variant) -> Generator[list[Costs]]:
-    """Let the simulator run what `mx.fast.metal_kernel` is called with."""
-    found: list[Costs] = []
-
-    def simulated(**definition: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
-        source = definition["source"]
-        definition["source"] = replaced(variant.name, source, variant.changes)
-        kernel = metal_kernel(**definition)
-
-        def call(**arguments: Any) -> list[mx.array]:  # noqa: ANN401 - as MLX has it
-            if variant.side != OWN_SIDE:
-                template = dict(arguments["template"]) | {"SIDE": variant.side}
-                arguments["template"] = list(template.items())
-                arguments["grid"] = (SIZE, SIZE, 1)
-                arguments["threadgroup"] = (variant.side, variant.side, 1)
-            result = kernel.run(**arguments, seeds=(0,))
-            assert result.outputs is not None, result.faults
-            found.append(result.costs)
-            return result.outputs
-
-        return call
-
-    own = mx.fast.metal_kernel
-    mx.fast.metal_kernel = simulated
-    try:
-        yield found
-    finally:
-        mx.fast.metal_kernel = own

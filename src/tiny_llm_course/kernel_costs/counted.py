@@ -2,10 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import mlx.core as mx
@@ -15,6 +16,7 @@ from tiny_llm_course.kernel_costs.calls import arguments_of
 from tiny_llm_course.metal.costs import Costs
 from tiny_llm_course.metal.kernel import SEEDS, MetalFaultError, metal_kernel
 from tiny_llm_course.metal.variants import counting
+from tiny_llm_course.records.replacing import Replacement, replaced
 from tiny_llm_course.solution import Solution, load_solution
 
 Row = dict[str, float]
@@ -52,14 +54,28 @@ class Count:
 
 
 @contextmanager
-def counted() -> Generator[Count]:
-    """Count what runs inside, on any machine in the simulator."""
+def counted(
+    changes: Sequence[Replacement] = (),
+    template: Mapping[str, Any] = MappingProxyType({}),
+    **sizes: tuple[int, int, int],
+) -> Generator[Count]:
+    """Count what runs inside, on any machine in the simulator.
+
+    Args:
+        changes: Of the kernels' sources.
+        template: Values that take the place of those that the kernels are called with.
+        **sizes: A `grid` or a `threadgroup` that does.
+    """
     found = Count([])
 
     def make(*definition: Any, **options: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401 - as MLX has it
+        if changes:
+            options["source"] = replaced("a variant", options["source"], changes)
         kernel = metal_kernel(*definition, **options)
 
         def call(**given: Any) -> list[mx.array]:  # noqa: ANN401
+            values = {**dict(given.get("template", ())), **template}
+            given = {**given, **sizes, "template": list(values.items())}
             result = kernel.run(**given, seeds=SEEDS[:1], compiled=counting)
             if result.outputs is None or result.faults:
                 raise MetalFaultError(result.faults[0])
