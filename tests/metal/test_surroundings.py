@@ -231,3 +231,12 @@ def test_old_versions_are_removed(empty_cache: Path) -> None:
 
     assert len(list(empty_cache.glob("thing-*"))) == 2
     assert (empty_cache / "thing-4").exists()
+
+
+def test_what_another_process_removes_meanwhile_is_no_error(empty_cache: Path) -> None:
+    """A link to nothing stands in for a folder that is listed, and then gone."""
+    empty_cache.mkdir(parents=True)
+    for name in ("tmp_gone", "thing-0"):
+        (empty_cache / name).symlink_to("nothing")
+
+    assert cache.made_once("thing", "1", Path.mkdir).exists()

@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tiny_llm_course.file_times import least_recent
+
 CACHE = Path(__file__).parents[3] / ".cache" / "modules"
 """In the checkout of this file, also when working on a copy."""
 
@@ -35,6 +37,5 @@ def keep(key: str, module: Path) -> None:
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as folder:
         shutil.copyfile(module, Path(folder) / key).replace(CACHE / key)
-    by_age = sorted(CACHE.iterdir(), key=lambda path: path.stat().st_mtime)
-    for path in by_age[:-NUM_KEPT]:
+    for path in least_recent(list(CACHE.iterdir()), NUM_KEPT):
         path.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
+from tiny_llm_course.file_times import changed_at, least_recent
 
 CACHE = Path(__file__).parents[3] / ".cache" / "metal"
 """In the checkout of this file, also when working on a copy."""
@@ -74,10 +75,9 @@ def made_once(kind: str, key: str, make: Callable[[Path], object]) -> Path:
 def _remove_others(kind: str, path: Path) -> None:
     """Remove what older versions of the course have made, and killed processes."""
     others = [other for other in CACHE.glob(f"{kind}-*") if other != path]
-    others.sort(key=lambda other: other.stat().st_mtime, reverse=True)
     limit = time.time() - _ABANDONED_S
-    abandoned = [one for one in CACHE.glob("tmp*") if one.stat().st_mtime < limit]
-    for other in [*others[_NUM_KEPT - 1 :], *abandoned]:
+    abandoned = [one for one in CACHE.glob("tmp*") if changed_at(one) < limit]
+    for other in [*least_recent(others, _NUM_KEPT - 1), *abandoned]:
         if other.is_dir():
             shutil.rmtree(other, ignore_errors=True)
         else:

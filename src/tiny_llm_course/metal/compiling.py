@@ -5,6 +5,7 @@ import os
 import platform
 from pathlib import Path
 
+from tiny_llm_course.file_times import least_recent
 from tiny_llm_course.metal import cache, headers
 from tiny_llm_course.metal.cache import digest, temporary_folder
 from tiny_llm_course.metal.compiler import compile_, is_gcc, version
@@ -124,12 +125,7 @@ def _surroundings() -> str:
 
 def _remove_oldest() -> None:
     """Keep the kernels that were used last."""
-    kernels = sorted(cache.CACHE.glob("kernel-*.so"), key=_last_used)
-    for path in kernels[:-NUM_KEPT]:
+    kernels = list(cache.CACHE.glob("kernel-*.so"))
+    for path in least_recent(kernels, NUM_KEPT):
         path.unlink(missing_ok=True)
         _warnings_path(path).unlink(missing_ok=True)
-
-
-def _last_used(path: Path) -> float:
-    """Return when a kernel was used. Another process may have removed it meanwhile."""
-    return path.stat().st_mtime if path.exists() else 0.0
