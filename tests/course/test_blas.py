@@ -84,9 +84,11 @@ def test_other_systems_keep_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @linux_only
 @pytest.mark.usefixtures("wheel")
-def test_mlx_multiplies_with_the_copy_once_the_package_is_imported() -> None:
+@pytest.mark.parametrize(
+    "code", ["import tiny_llm_course, mlx.core", "import tiny_llm_lab.bench.machine"]
+)
+def test_mlx_multiplies_with_the_copy_once_a_package_is_imported(code: str) -> None:
     """The loader prints which library a symbol is bound to when it binds it."""
-    code = "import tiny_llm_course, mlx.core"
     _, bindings = run_python(code, LD_DEBUG="bindings").communicate()
 
     products = [line for line in bindings.split("\n") if "`cblas_sgemm'" in line]
