@@ -25,12 +25,19 @@ from tiny_llm_lab.experiments import (
 )
 from tiny_llm_lab.records import Row
 
-BENCH = RESULTS / "bench.json"
+BENCH = "bench"
+
+AVX2 = "bench-avx2"
+"""A run on a machine without AVX-512, beside ONNX Runtime and OpenVINO."""
 
 
-def bench() -> Mapping[str, Any]:
-    """Return the whole run of the bench: the machine, a row per case, the targets."""
-    return json.loads(BENCH.read_text(encoding="utf-8"))
+def bench(run: str = BENCH) -> Mapping[str, Any]:
+    """Return a run of the bench: the machine, a row per case, of a whole one targets.
+
+    Args:
+        run: The name of its file, without `.json`.
+    """
+    return json.loads((RESULTS / f"{run}.json").read_text(encoding="utf-8"))
 
 
 def machine() -> Machine:
