@@ -1,5 +1,7 @@
 """Kernels in Metal while a solution is graded: faults are shown in its own lines."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,6 @@ from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.underway import Underway
 from tiny_llm_course.grading.judgement.verdict import BrokenError, RaisedEvidence
-from tiny_llm_course.metal import graded
 from tiny_llm_course.metal.graded import KernelFaultError
 from tiny_llm_course.solution import load_solution
 
@@ -108,12 +109,69 @@ def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(
 
         return kernel
 
-    monkeypatch.setattr(graded, "ON_GPU", of_mlx)
+    monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+    monkeypatch.setattr(mx, "gpu", mx.cpu)
 
     output = run(RIGHT)
 
     assert calls == [("turned", RIGHT.split('"""')[3], (64, 1, 1))]
     assert output.tolist() == [0.0] * 64
+
+
+def test_a_test_for_the_cpu_starts_nothing_on_the_gpu(
+    run: Callable[[str], mx.array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MLX refuses to run a kernel in Metal there."""
+
+    def of_mlx(*_: Any) -> Callable[..., list[mx.array]]:  # noqa: ANN401
+        def kernel(**_: Any) -> list[mx.array]:  # noqa: ANN401
+            raise ValueError("Only supports the GPU.")
+
+        return kernel
+
+    monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+
+    assert run(RIGHT).tolist() == list(range(63, -1, -1))
+
+
+def test_the_kernel_of_mlx_is_kept_before_another_takes_its_place() -> None:
+    """In a process of its own: a grader that calls itself would never end."""
+    code = """if True:
+        import mlx.core as mx
+        mx.metal.is_available = lambda: True
+        mx.fast.metal_kernel = of_mlx = lambda *_, **__: None
+        from tiny_llm_course.grading.engine import plugin
+        mx.fast.metal_kernel = plugin._metal_kernel
+        kernel = mx.fast.metal_kernel("a", ["x"], ["out"], "out[0] = x[0];")
+        print(plugin.METAL_KERNEL is of_mlx, kernel.on_gpu)
+    """
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+
+    assert ran.stdout == "True None\n", ran.stderr
+
+
+def test_a_source_in_cuda_is_run_by_mlx(
+    run: Callable[[str], mx.array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an NVIDIA GPU, for a kernel that has one. There is no simulator of CUDA."""
+    made: list[str] = []
+
+    def of_mlx(*, source: str, **_: object) -> Callable[..., list[mx.array]]:
+        made.append(source)
+        return lambda **given: [given["inputs"][0] + 1]
+
+    monkeypatch.setattr(mx.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(mx.fast, "cuda_kernel", of_mlx)
+    of_both = """(
+        mx.fast.cuda_kernel if mx.cuda.is_available() else mx.fast.metal_kernel)"""
+
+    output = run(RIGHT.replace("mx.fast.metal_kernel", of_both))
+
+    assert made == [RIGHT.split('"""')[3]]
+    assert output.tolist() == list(range(1, 65))
 
 
 def test_a_fault_keeps_the_gpu_from_running_the_kernel(
@@ -125,7 +183,8 @@ def test_a_fault_keeps_the_gpu_from_running_the_kernel(
 
         return kernel
 
-    monkeypatch.setattr(graded, "ON_GPU", of_mlx)
+    monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+    monkeypatch.setattr(mx, "gpu", mx.cpu)
 
     with pytest.raises(BrokenError, match="A data race"):
         run(RACING)

@@ -1,5 +1,7 @@
 """What kernels in Metal cost is printed beside what ours cost."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,9 +11,10 @@ import pytest
 
 from tiny_llm_course.commands import test as command
 from tiny_llm_course.grading.report.standing import DONE, WRONG, TaskReport
-from tiny_llm_course.kernel_costs import table
-from tiny_llm_course.kernel_costs.calls import CALLS, arguments_of
-from tiny_llm_course.kernel_costs.counted import counted
+from tiny_llm_course.kernel_costs import gpu_times, table
+from tiny_llm_course.kernel_costs.calls import CALLS
+from tiny_llm_course.kernel_costs.counted import counted, rows_of
+from tiny_llm_course.metal.kernel import metal_kernel
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import UNCHANGED
 from tiny_llm_course.syllabus import Address, Task
@@ -114,11 +117,11 @@ def test_only_what_is_done_is_counted(
 
 @pytest.mark.parametrize("symbol", CALLS)
 def test_each_call_has_arguments_that_can_be_read(symbol: str) -> None:
-    given = arguments_of(symbol, UNCHANGED)
-    arrays = [one for one in given if isinstance(one, mx.array)]
+    for make in (CALLS[symbol].small, CALLS[symbol].large):
+        arrays = [one for one in make(UNCHANGED) if isinstance(one, mx.array)]
 
-    assert arrays
-    assert all(one.dtype == mx.float16 for one in arrays)
+        assert arrays
+        assert all(one.dtype == mx.float16 for one in arrays)
 
 
 def test_all_kernels_of_a_call_count(ours: Path) -> None:
@@ -137,3 +140,90 @@ def test_all_kernels_of_a_call_count(ours: Path) -> None:
         "barriers": 0,
         "flops": 8.0,
     }
+
+
+@pytest.mark.parametrize("symbol", CALLS)
+def test_what_is_timed_beside_a_kernel_does_the_same(
+    symbol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mx.fast, "metal_kernel", metal_kernel)
+    given = CALLS[symbol].small(UNCHANGED)
+
+    ours, of_mlx = UNCHANGED.get(symbol)(*given), CALLS[symbol].of_mlx(*given)
+
+    for one, other in zip(results(ours), results(of_mlx), strict=True):
+        assert one.shape == other.shape
+        size = mx.linalg.norm(other.astype(mx.float32))
+        off = mx.linalg.norm(one.astype(mx.float32) - other)  # MLX may add in float16
+        assert (off < 0.01 * size).item()
+
+
+def results(found: mx.array | Sequence[mx.array]) -> Sequence[mx.array]:
+    """Return the arrays of one that may be alone."""
+    return [found] if isinstance(found, mx.array) else found
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the simulator stand in for MLX's call of a GPU."""
+    small = {one: replace(call, large=call.small) for one, call in CALLS.items()}
+    monkeypatch.setattr(gpu_times, "CALLS", small)
+    monkeypatch.setattr(gpu_times, "ROUNDS", 1)
+    monkeypatch.setattr(gpu_times, "has_gpu", lambda: True)
+    monkeypatch.setattr(mx, "gpu", mx.cpu)
+    monkeypatch.setattr(mx.fast, "metal_kernel", metal_kernel)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_on_a_gpu_both_and_the_one_of_mlx_are_timed(
+    tmp_path: Path, ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slower(step: gpu_times.Step, count: int) -> float:
+        mx.eval(step())
+        return next(taken) * count
+
+    taken = iter([8.0, 8.0, 9.0, 9.0, 5.0, 5.0, *([7.0] * 3)])
+    monkeypatch.setattr(gpu_times, "_seconds", slower)
+    yours = folder(tmp_path / "yours", FAR_APART)
+    solutions = [load_solution(str(one)) for one in (yours, ours)]
+
+    rows = rows_of(TASK.symbols[0], solutions)
+
+    assert [row["time"] for row in rows if row] == [7e6] * 3
+    assert rows[2] == {"time": 7e6}
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_kernel_that_fails_on_the_gpu_alone_has_no_time(
+    ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError("Metal does not compile this")
+
+    monkeypatch.setattr(mx.fast, "metal_kernel", refuse)
+
+    counts, of_mlx = rows_of(TASK.symbols[0], [load_solution(str(ours))])
+
+    assert counts is not None
+    assert "time" not in counts
+    assert of_mlx is not None
+    assert of_mlx["time"] > 0
+
+
+@pytest.mark.usefixtures("ours")
+def test_times_have_a_column_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = dict.fromkeys(table.COLUMNS, 1.0)
+    found = {TASK.symbols[0]: [{**counts, "time": 21.5}, counts, {"time": 140.2}]}
+    monkeypatch.setattr(table, "_counted", lambda *_: found)
+
+    lines = table.costs([TASK], tmp_path)
+
+    assert [line.split() for line in lines[1:5]] == [
+        ["read", "written", "lines", "conflicts", "barriers", "flops", "time"],
+        ["silu_times_up", "yours", *"111111", "21.5"],
+        ["ours", *"111111"],
+        ["MLX", "140"],
+    ]
+    assert any("microseconds" in line for line in lines[5:])

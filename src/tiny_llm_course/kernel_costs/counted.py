@@ -1,4 +1,7 @@
-"""Counts what kernels cost, in a process of its own, which a solution may crash."""
+"""Counts what kernels cost, in a process of its own, which a solution may crash.
+
+Where there is a GPU for them they are timed as well.
+"""
 
 import json
 import sys
@@ -12,7 +15,8 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.grading.engine import fence
-from tiny_llm_course.kernel_costs.calls import arguments_of
+from tiny_llm_course.kernel_costs import gpu_times
+from tiny_llm_course.kernel_costs.calls import CALLS
 from tiny_llm_course.metal.costs import Costs
 from tiny_llm_course.metal.kernel import SEEDS, MetalFaultError, metal_kernel
 from tiny_llm_course.metal.variants import counting
@@ -97,10 +101,25 @@ def row_of(solution: Solution, symbol: str) -> Row | None:
     """Return what a kernel of a solution costs. None if it does not run."""
     try:
         with counted() as found:
-            mx.eval(solution.get(symbol)(*arguments_of(symbol, solution)))
+            mx.eval(solution.get(symbol)(*CALLS[symbol].small(solution)))
     except Exception:  # noqa: BLE001 - the report says what is wrong, not the costs
         return None
     return found.row() if found.costs else None
+
+
+def rows_of(symbol: str, solutions: Sequence[Solution]) -> list[Row | None]:
+    """Return what a kernel of each solution costs, and in the end what MLX's own does.
+
+    Of MLX's own only the time is known, so without a GPU there is nothing.
+    """
+    rows = [row_of(one, symbol) for one in solutions]
+    run = [one for one, row in zip(solutions, rows, strict=True) if row]
+    if not run or not gpu_times.has_gpu():
+        return [*rows, None]
+    *taken, of_mlx = gpu_times.times(symbol, run)
+    for row, time in zip(filter(None, rows), taken, strict=True):
+        row.update({"time": time} if time else {})
+    return [*rows, {"time": of_mlx} if of_mlx else None]
 
 
 def _main(scratch: str, folders: str, *symbols: str) -> None:
@@ -109,7 +128,7 @@ def _main(scratch: str, folders: str, *symbols: str) -> None:
         fence.enter(Path(scratch), has_gpu=mx.is_available(mx.gpu))
     mx.set_default_device(mx.cpu)
     solutions = [load_solution(one) for one in folders.split("\n")]
-    found = {one: [row_of(each, one) for each in solutions] for one in symbols}
+    found = {one: rows_of(one, solutions) for one in symbols}
     print("\n" + json.dumps(found))
 
 

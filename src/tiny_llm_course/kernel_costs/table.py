@@ -19,8 +19,15 @@ COUNTED = "tiny_llm_course.kernel_costs.counted"
 """Not imported here, since it imports MLX."""
 
 COLUMNS = ("read", "written", "lines", "conflicts", "barriers", "flops")
+TIME = "time"
+"""A column more, where a GPU has run the kernels."""
 
-Rows = dict[str, list[dict[str, float] | None]]
+Row = dict[str, float]
+Rows = dict[str, list[Row | None]]
+"""For each kernel what yours costs, and ours, and how long MLX's own takes.
+
+There is no row for yours where the solution is ours.
+"""
 
 
 def costs(tasks: Sequence[Task], folder: Path) -> list[str]:
@@ -60,8 +67,13 @@ def _counted(symbols: Sequence[str], folder: Path) -> Rows:
 
 def _lines(found: Rows) -> list[str]:
     """Write the table, below a heading, and what its columns are."""
-    body = [row for symbol, rows in found.items() for row in _rows(symbol, rows)]
-    head = ["", "", *(say(f"kernel_costs.columns.{one}") for one in COLUMNS)]
+    every = [row for rows in found.values() for row in rows if row]
+    is_timed = any(TIME in row for row in every)
+    columns = (*COLUMNS, TIME) if is_timed else COLUMNS
+    body = [
+        one for symbol, rows in found.items() for one in _rows(symbol, rows, columns)
+    ]
+    head = ["", "", *(say(f"kernel_costs.columns.{one}") for one in columns)]
     widths = [widest(cells) for cells in zip(head, *body, strict=True)]
     table = [
         "  ".join(
@@ -70,20 +82,29 @@ def _lines(found: Rows) -> list[str]:
         )
         for row in (head, *body)
     ]
-    return [say("kernel_costs.heading"), *table, fitted(say("kernel_costs.legend"))]
+    legend = [say("kernel_costs.legend"), *([say("kernel_costs.timed")] * is_timed)]
+    return [say("kernel_costs.heading"), *table, *map(fitted, legend)]
 
 
-def _rows(symbol: str, rows: list[dict[str, float] | None]) -> Iterator[list[str]]:
+def _rows(
+    symbol: str, rows: Sequence[Row | None], columns: Sequence[str]
+) -> Iterator[list[str]]:
     """Yield the costs of a kernel: yours and ours, or one row where they are equal."""
-    name = name_of(symbol)
-    shown = [[_written(row[one]) for one in COLUMNS] for row in rows if row]
-    who = ["ours"] if len(rows) == 1 else ["yours", "ours"][: len(shown)]
-    if len(shown) == 2 and shown[0] == shown[1]:
-        who = ["both"]
-    for one, cells in zip(who, shown, strict=False):
-        yield [name if one == who[0] else "", say(f"kernel_costs.{one}"), *cells]
+    who = ["yours", "ours", "mlx"][-len(rows) :]
+    shown = {
+        one: [_written(row.get(column)) for column in columns]
+        for one, row in zip(who, rows, strict=True)
+        if row
+    }
+    if shown.get("yours") == shown.get("ours"):
+        shown = {"both": shown.pop("yours"), **shown}
+        del shown["ours"]
+    for at, (one, cells) in enumerate(shown.items()):
+        yield ["" if at else name_of(symbol), say(f"kernel_costs.{one}"), *cells]
 
 
-def _written(number: float) -> str:
+def _written(number: float | None) -> str:
     """Write a number with as many digits as tell something."""
+    if number is None:
+        return ""
     return f"{number:.0f}" if number >= 100 or number % 1 == 0 else f"{number:.1f}"

@@ -1,7 +1,7 @@
 """`mx.fast.metal_kernel` while a solution is graded: the simulator, and a GPU if any.
 
-The simulator finds mistakes. Where there is a GPU of Apple's, it runs the kernel as
-well, and what comes out of it is judged.
+The simulator finds mistakes. Where there is a GPU of Apple's, and the test is for it,
+that runs the kernel as well, and what comes out of it is judged.
 """
 
 import inspect
@@ -19,9 +19,6 @@ from tiny_llm_course.metal.kernel import MetalFaultError, MetalKernel, metal_ker
 from tiny_llm_course.metal.signature import SOURCE_FILE
 
 Kernel = Callable[..., list[mx.array]]
-
-ON_GPU: Any = mx.fast.metal_kernel if mx.metal.is_available() else None
-"""MLX's own, where it can run."""
 
 
 class KernelFaultError(Exception):
@@ -83,10 +80,13 @@ class GradedKernel:
             sides = [one for one in (error.fault.here, error.fault.there) if one]
             places = dict.fromkeys(filter(None, map(self.source.place, sides)))
             raise KernelFaultError(str(error), *places) from None
-        return self.on_gpu(**given, **of_mlx) if self.on_gpu else found
+        if self.on_gpu and mx.default_device() == mx.gpu:
+            return self.on_gpu(**given, **of_mlx)
+        return found
 
 
 def graded_kernel(
+    of_mlx: Callable[..., Kernel] | None,
     name: str,
     input_names: Sequence[str],
     output_names: Sequence[str],
@@ -94,9 +94,19 @@ def graded_kernel(
     *given: Any,  # noqa: ANN401
     **options: Any,  # noqa: ANN401
 ) -> GradedKernel:
-    """Make a kernel of its body, as `mx.fast.metal_kernel` does."""
+    """Make a kernel of its body, as `mx.fast.metal_kernel` does.
+
+    Args:
+        of_mlx: The function of MLX itself. None where it cannot run.
+        name: Of the kernel. What follows is what a solution gives.
+        input_names: Of its inputs.
+        output_names: Of its outputs.
+        source: The body of its function.
+        *given: Any further argument of MLX's function, like `options`.
+        **options: By name.
+    """
     own = (name, input_names, output_names, source, *given)
-    on_gpu = ON_GPU(*own, **options) if ON_GPU else None
+    on_gpu = of_mlx(*own, **options) if of_mlx else None
     options.pop("compile_options", None)  # of Metal's compiler
     return GradedKernel(
         metal_kernel(*own, **options),
