@@ -1,5 +1,8 @@
 """Kernels in Metal while a solution is graded: faults are shown in its own lines."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +117,34 @@ def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(
 
     assert calls == [("turned", RIGHT.split('"""')[3], (64, 1, 1))]
     assert output.tolist() == [0.0] * 64
+
+
+MADE_ON_A_MAC = """
+import mlx.core as mx
+
+mx.metal.is_available = lambda: True
+from tiny_llm_course.grading.engine import plugin
+
+mx.fast.metal_kernel = plugin._metal_kernel
+kernel = mx.fast.metal_kernel("k", ["x"], ["y"], "y[0] = x[0];")
+print(type(kernel.on_gpu).__module__)
+"""
+
+
+def test_on_a_mac_the_gpu_is_given_kernels_by_mlx_itself() -> None:
+    """Not by the function in its place, which would call itself for ever.
+
+    In a process of its own, where nothing has been replaced yet.
+    """
+    made = subprocess.run(
+        [sys.executable, "-c", MADE_ON_A_MAC],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+    assert (made.stdout.strip(), made.stderr) == ("nanobind", "")
 
 
 def test_a_fault_keeps_the_gpu_from_running_the_kernel(

@@ -16,11 +16,12 @@ import mlx.core as mx
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.metal.faults import Side
 from tiny_llm_course.metal.kernel import MetalFaultError, MetalKernel, metal_kernel
+from tiny_llm_course.metal.of_mlx import METAL_KERNEL
 from tiny_llm_course.metal.signature import SOURCE_FILE
 
 Kernel = Callable[..., list[mx.array]]
 
-ON_GPU: Any = mx.fast.metal_kernel if mx.metal.is_available() else None
+ON_GPU: Any = METAL_KERNEL if mx.metal.is_available() else None
 """MLX's own, where it can run."""
 
 

@@ -45,6 +45,7 @@ from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.underway import Underway
 from tiny_llm_course.grading.judgement.verdict import BreakpointError, VerdictError
+from tiny_llm_course.metal.of_mlx import METAL_KERNEL
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import NotingSolution, Solution, load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
@@ -92,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Runs last, to override pytest's own crash handler, which writes stacks elsewhere.
     """
+    assert METAL_KERNEL is not _metal_kernel, "MLX's own is kept before it is replaced"
     mx.fast.metal_kernel = _metal_kernel
     config.stash[OUTCOMES] = {}
     config.stash[EXPLAINED] = {}
