@@ -110,6 +110,7 @@ def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(
         return kernel
 
     monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+    monkeypatch.setattr(mx.metal, "is_available", lambda: True)
     monkeypatch.setattr(mx, "gpu", mx.cpu)
 
     output = run(RIGHT)
@@ -130,6 +131,7 @@ def test_a_test_for_the_cpu_starts_nothing_on_the_gpu(
         return kernel
 
     monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+    monkeypatch.setattr(mx.metal, "is_available", lambda: True)
 
     assert run(RIGHT).tolist() == list(range(63, -1, -1))
 
@@ -184,6 +186,7 @@ def test_a_fault_keeps_the_gpu_from_running_the_kernel(
         return kernel
 
     monkeypatch.setattr(plugin, "METAL_KERNEL", of_mlx)
+    monkeypatch.setattr(mx.metal, "is_available", lambda: True)
     monkeypatch.setattr(mx, "gpu", mx.cpu)
 
     with pytest.raises(BrokenError, match="A data race"):

@@ -24,7 +24,7 @@ MANY = Kind(mx.float32, 1, 8)
     ("kind", "argument"),
     [
         (Kind(mx.float32, 2, 64), "const device float* x"),
-        (Kind(mx.float16, 1, 8), "const device half* x"),
+        (Kind(mx.float16, 1, 8), "const device float16_t* x"),
         (Kind(mx.bfloat16, 1, 7), "const constant bfloat16_t* x"),
         (Kind(mx.uint32, 0, 1), "const constant uint32_t& x"),
         (Kind(mx.bool_, 3, 100), "const device bool* x"),

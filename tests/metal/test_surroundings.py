@@ -240,3 +240,19 @@ def test_what_another_process_removes_meanwhile_is_no_error(empty_cache: Path) -
         (empty_cache / name).symlink_to("nothing")
 
     assert cache.made_once("thing", "1", Path.mkdir).exists()
+
+
+def test_a_kernel_is_made_and_called_with_the_arguments_that_mlx_takes() -> None:
+    """All of a kernel's own may come without names, and a template may be None."""
+    kernel = metal_kernel("k", ["x"], ["out"], "out[0] = x;", "", True, False)
+
+    (out,) = kernel(
+        inputs=[2.0],
+        output_shapes=[(1,)],
+        output_dtypes=[mx.float32],
+        grid=(1, 1, 1),
+        threadgroup=(1, 1, 1),
+        template=None,
+    )
+
+    assert out.item() == 2

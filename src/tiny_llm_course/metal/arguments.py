@@ -24,7 +24,7 @@ _TYPES = {
     mx.int16: "int16_t",
     mx.int32: "int32_t",
     mx.int64: "int64_t",
-    mx.float16: "half",
+    mx.float16: "float16_t",
     mx.float32: "float",
     mx.bfloat16: "bfloat16_t",
 }

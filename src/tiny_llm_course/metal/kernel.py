@@ -85,7 +85,7 @@ class MetalKernel:
         output_dtypes: Sequence[mx.Dtype],
         grid: Size,
         threadgroup: Size,
-        template: Template = (),
+        template: Template | None = None,
         init_value: float | None = None,
     ) -> list[mx.array]:
         """Run the kernel, as one of MLX's is called.
@@ -118,7 +118,7 @@ class MetalKernel:
         output_dtypes: Sequence[mx.Dtype],
         grid: Size,
         threadgroup: Size,
-        template: Template = (),
+        template: Template | None = None,
         init_value: float | None = None,
         seeds: Sequence[int] = SEEDS,
         limit_s: float = LIMIT_S,
@@ -148,10 +148,11 @@ class MetalKernel:
         arrays = [mx.array(one) for one in inputs]
         self._check(arrays, output_shapes, output_dtypes)
         group = _cut(threadgroup, grid)
-        if math.prod(group) > MOST_THREADS:
-            return Result(None, (_too_many(group),), Costs())
+        # MLX counts what was asked for, before it is cut.
+        if math.prod(threadgroup) > MOST_THREADS:
+            return Result(None, (_too_many(threadgroup),), Costs())
         kinds = [Kind(one.dtype, one.ndim, one.size) for one in arrays]
-        assembled = assemble(self.definition, kinds, output_dtypes, template)
+        assembled = assemble(self.definition, kinds, output_dtypes, template or ())
         try:
             library = compiled(assembled)
         except Refused as refused:
@@ -195,13 +196,12 @@ class MetalKernel:
                 raise ValueError(say(f"metal.misuse.{what}", name=name, **counts))
 
 
-def metal_kernel(  # noqa: PLR0913 - as MLX has it
+def metal_kernel(  # noqa: PLR0913, PLR0917 - as MLX has it
     name: str,
     input_names: Sequence[str],
     output_names: Sequence[str],
     source: str,
     header: str = "",
-    *,
     ensure_row_contiguous: bool = True,
     atomic_outputs: bool = False,
 ) -> MetalKernel:

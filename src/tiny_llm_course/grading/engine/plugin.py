@@ -66,8 +66,8 @@ ONLY_CPU = os.environ.get("TINY_LLM_DEVICES") == "cpu"
 
 DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [])]
 
-METAL_KERNEL: Any = mx.fast.metal_kernel if mx.metal.is_available() else None
-"""MLX's own, where it can run. While a solution is graded, another takes its place."""
+METAL_KERNEL: Any = mx.fast.metal_kernel
+"""MLX's own. While a solution is graded, another takes its place."""
 
 OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
 """The outcomes of all graded tests of this run, by task."""
@@ -112,7 +112,8 @@ def _metal_kernel(*definition: Any, **options: Any) -> object:  # noqa: ANN401
     """Take the place of `mx.fast.metal_kernel`. Few days need what it imports."""
     from tiny_llm_course.metal.graded import graded_kernel
 
-    return graded_kernel(METAL_KERNEL, *definition, **options)
+    of_mlx = METAL_KERNEL if mx.metal.is_available() else None
+    return graded_kernel(of_mlx, *definition, **options)
 
 
 def _nobody_to_ask(*_: object, **__: object) -> NoReturn:
