@@ -8,7 +8,6 @@ import pytest
 
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.inputs import normal
 from tiny_llm_course.grading.scenarios.heads import (
     LAYOUTS,
     Heads,
@@ -19,7 +18,7 @@ from tiny_llm_course.grading.scenarios.heads import (
 )
 from tiny_llm_course.oracle.cached import attention
 
-ONE_TOKEN = "metal_attention.attention_one_token"
+ONE_QUERY = "metal_attention.attention_one_token"
 PROMPT = "metal_attention.attention_prompt"
 ATTEND = "metal_model.attend"
 
@@ -50,13 +49,13 @@ def test_task_1_agrees_with_torch(grade: Grader, width: int, dtype: mx.Dtype) ->
     """One width is no multiple of a SIMD group's 32 lanes."""
     heads = draw_heads(Sizes(S=19, D=width), dtype)
 
-    _assert_attends(grade, ONE_TOKEN, heads)
+    _assert_attends(grade, ONE_QUERY, heads)
 
 
 @pytest.mark.parametrize("num_keys", [1, 2, 7, 8, 33, 100])
 def test_task_1_any_number_of_keys(grade: Grader, num_keys: int) -> None:
     """Fewer than there are SIMD groups, and more."""
-    _assert_attends(grade, ONE_TOKEN, draw_heads(Sizes(S=num_keys, D=64)))
+    _assert_attends(grade, ONE_QUERY, draw_heads(Sizes(S=num_keys, D=64)))
 
 
 @pytest.mark.parametrize(("B", "H", "H_kv"), [(1, 6, 2), (2, 4, 1), (2, 3, 3)])
@@ -68,14 +67,14 @@ def test_task_1_neighbouring_heads_share_keys(
 ) -> None:
     heads = draw_heads(Sizes(B=B, H=H, H_kv=H_kv, S=13, D=64))
 
-    _assert_attends(grade, ONE_TOKEN, heads)
+    _assert_attends(grade, ONE_QUERY, heads)
 
 
 @each_ramp
 def test_task_1_holds_where_the_largest_score_changes(
     grade: Grader, first: float, last: float
 ) -> None:
-    _assert_attends(grade, ONE_TOKEN, _ramp(Sizes(S=40, D=64), first, last))
+    _assert_attends(grade, ONE_QUERY, _ramp(Sizes(S=40, D=64), first, last))
 
 
 @each_layout
@@ -83,13 +82,13 @@ def test_task_1_reads_heads_wherever_they_lie(grade: Grader, layout: str) -> Non
     """The arguments need not be contiguous."""
     heads = LAYOUTS[layout](draw_heads(Sizes(B=2, S=19, D=64)))
 
-    _assert_attends(grade, ONE_TOKEN, heads)
+    _assert_attends(grade, ONE_QUERY, heads)
 
 
 @pytest.mark.parametrize("sums", ["scores", "values"])
 def test_task_1_adds_in_float32(grade: Grader, sums: str) -> None:
     """Parts of the sum are beyond float16, and the result is not."""
-    _assert_attends(grade, ONE_TOKEN, LARGE[sums](Sizes(S=64, D=40)))
+    _assert_attends(grade, ONE_QUERY, LARGE[sums](Sizes(S=64, D=40)))
 
 
 @each_form

@@ -146,9 +146,7 @@ class MetalKernel:
                 is no size.
         """
         # MLX copies an array that is made of another, and leaves gaps out.
-        arrays = [
-            one if isinstance(one, mx.array) else mx.array(one) for one in inputs
-        ]
+        arrays = [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
         self._check(arrays, output_shapes, output_dtypes)
         group = _cut(threadgroup, grid)
         if math.prod(group) > MOST_THREADS:
