@@ -240,3 +240,23 @@ def test_what_another_process_removes_meanwhile_is_no_error(empty_cache: Path) -
         (empty_cache / name).symlink_to("nothing")
 
     assert cache.made_once("thing", "1", Path.mkdir).exists()
+
+
+@pytest.mark.parametrize(("in_rows", "second"), [(True, 4.0), (False, 2.0)])
+def test_an_array_with_gaps_is_read_as_it_lies(in_rows: bool, second: float) -> None:
+    """Unless MLX closes the gaps, as it does for whoever does not forbid it."""
+    x = mx.arange(16, dtype=mx.float32).reshape(4, 4)[:, :2]
+    kernel = metal_kernel(
+        "gaps", ["x"], ["out"], "out[0] = x[2];", ensure_row_contiguous=in_rows
+    )
+
+    found = kernel.run(
+        inputs=[x],
+        output_shapes=[(1,)],
+        output_dtypes=[mx.float32],
+        grid=(1, 1, 1),
+        threadgroup=(1, 1, 1),
+    )
+
+    assert found.outputs is not None
+    assert found.outputs[0].item() == second
