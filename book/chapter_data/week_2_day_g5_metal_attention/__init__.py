@@ -1,7 +1,6 @@
 """Week 2, day G5: who takes which keys, and what the simulator counts."""
 
 from collections.abc import Mapping
-from math import exp
 from typing import Any
 
 from .counted import (
@@ -51,7 +50,7 @@ def numbers() -> dict[str, Any]:
         "shared": _shared(),
         "qwen2": _qwen2(),
         "whole": whole_token(),
-        "faded": exp(-2),
+        "key_bytes": HALF_BYTES * WIDTH,
     }
 
 
