@@ -73,7 +73,8 @@ def test_parts_are_merged_to_the_softmax_of_the_keys_so_far(
     figure: OpenFigure, setting: Setting
 ) -> None:
     scores, values = (
-        [figure.data[name][key] for key in setting.taken] for name in ("scores", "values")
+        [figure.data[name][key] for key in setting.taken]
+        for name in ("scores", "values")
     )
 
     figure.set(groups=setting.groups, keys=setting.keys, step=setting.step)

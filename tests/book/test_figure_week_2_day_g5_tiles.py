@@ -69,9 +69,7 @@ def softmax_sum(scores: Sequence[float]) -> tuple[float, float]:
     return most, sum(math.exp(score - most) for score in scores)
 
 
-def run_kernel(
-    setting: Setting, arrays: Sequence[mx.array]
-) -> tuple[mx.array, Costs]:
+def run_kernel(setting: Setting, arrays: Sequence[mx.array]) -> tuple[mx.array, Costs]:
     """Run the kernel for a prompt in the simulator, and count."""
     own = setting.side // 4
     old = "num_queries = 16, num_keys = 32, own = 4"

@@ -18,7 +18,7 @@ from .counted import (
 from .walking import HALF_BYTES, parts, tiles
 from .whole import whole_token
 
-HEADS, KEY_HEADS, LAYERS = 14, 2, 24
+HEADS, KEY_HEADS = 14, 2
 """Of Qwen2-0.5B."""
 
 PROMPT, CACHED, MOST_SHARED, FLOAT_BYTES = 1024, 4096, 32 * 1024, 4
@@ -41,7 +41,6 @@ def numbers() -> dict[str, Any]:
         "queries": OWN_QUERIES,
         "own": OWN_QUERIES // PROMPT_GROUPS,
         "prompt_groups": PROMPT_GROUPS,
-        "threads": LANES * PROMPT_GROUPS,
         "tile": TILE,
         "width": WIDTH,
         "each": WIDTH // LANES,
@@ -72,7 +71,6 @@ def _shared() -> dict[str, int]:
         return FLOAT_BYTES * floats
 
     return {
-        "one": FLOAT_BYTES * OWN_GROUPS * (WIDTH + 2),
         "prompt": of_prompt(OWN_QUERIES, WIDTH),
         "wide": of_prompt(2 * OWN_QUERIES, 2 * WIDTH),
         "two_tiles": of_prompt(OWN_QUERIES, 2 * WIDTH)
@@ -87,10 +85,8 @@ def _qwen2() -> dict[str, Any]:
         "heads": HEADS,
         "key_heads": KEY_HEADS,
         "shared_by": HEADS // KEY_HEADS,
-        "layers": LAYERS,
         "prompt": PROMPT,
         "scores_mb": HEADS * PROMPT**2 * HALF_BYTES / 1e6,
-        "threadgroups": HEADS * PROMPT // OWN_QUERIES,
         "cached": CACHED,
         "keys_of_a_part": CACHED // OWN_GROUPS,
     }

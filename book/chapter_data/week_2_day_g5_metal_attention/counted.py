@@ -96,7 +96,7 @@ def _variants() -> list[Variant]:
     return [
         *(
             Variant(f"one_{n}", f"one token, {n} SIMD groups", groups=n)
-            for n in (1, 4, 8, 32)
+            for n in (4, 8, 16, 32)
         ),
         *(
             Variant(

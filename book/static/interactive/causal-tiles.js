@@ -36,37 +36,41 @@ Figure.define("causal-tiles", ({ text, data, ui }) => {
     ["most", "fade", "total", "result", "tiles", "left_out", "masked", "barriers", "bytes"],
     (name) => text.readouts[name]);
 
-  const box = (x, y, width, height, kind, opacity = 1) => {
-    const one = svg(map, "rect", {
-      x: x * UNIT, y: TOP + y * UNIT, width: width * UNIT, height: height * UNIT, class: kind,
-    });
-    one.style.fillOpacity = opacity;
+  /** Draw some rows of scores as one shape: [query, first key, end]. */
+  const shape = (spans, kind, opacity = 1) => {
+    const path = spans.filter(([, from, to]) => to > from).map(([y, from, to]) =>
+      `M${from * UNIT} ${TOP + y * UNIT}h${(to - from) * UNIT}v${UNIT}h${(from - to) * UNIT}z`).join("");
+    svg(map, "path", { d: path, class: kind }).style.fillOpacity = opacity;
   };
+  const line = (x1, y1, x2, y2) => svg(map, "line", {
+    x1: x1 * UNIT, x2: x2 * UNIT, y1: TOP + y1 * UNIT, y2: TOP + y2 * UNIT, class: "axis",
+  });
   const tilesOf = (end) => Math.ceil(end / data.tile);
 
   /** Draw who sees what, and how far the threadgroup has come. */
   function draw({ first, rows, end, context, query }) {
     map.replaceChildren();
     svg(map, "text", { x: 0, y: 12, class: "axis-title" }, text.map);
-    box(0, 0, context, tokens.value, "cell");
-    for (let l = 0; l < tokens.value; l++) box(0, l, l + cached.value + 1, 1.02, "bar muted", 0.18);
+    svg(map, "rect", { x: 0, y: TOP, width: context * UNIT, height: tokens.value * UNIT, class: "cell" });
+    const all = Array.from({ length: tokens.value }, (_, l) => l);
+    const own = all.slice(first, first + rows);
+    const sees = (l) => l + cached.value + 1;
+    shape(all.map((l) => [l, 0, sees(l)]), "bar muted", 0.3);
     for (let tile = 0; tile < done.value; tile++) {
       const from = tile * data.tile, to = Math.min(from + data.tile, end);
       const kind = tile === done.value - 1 ? "bar series-2" : "bar series-1";
-      for (let l = first; l < first + rows; l++) {
-        const seen = Math.min(to, l + cached.value + 1);
-        if (seen > from) box(from, l, seen - from, 1.02, kind, 0.75);
-        if (to > Math.max(seen, from)) box(Math.max(seen, from), l, to - Math.max(seen, from), 1.02, "bar series-4", 0.55);
-      }
+      shape(own.map((l) => [l, from, Math.min(to, sees(l))]), kind, 0.75);
+      shape(own.map((l) => [l, Math.max(sees(l), from), to]), "bar series-4", 0.55);
     }
-    box(0, query, Math.min(query + cached.value + 1, done.value * data.tile), 1, "bar series-3");
-    for (let border = data.tile; border < context; border += data.tile) {
-      svg(map, "line", {
-        x1: border * UNIT, x2: border * UNIT, y1: TOP, y2: TOP + tokens.value * UNIT, class: "axis",
-      });
-    }
-    for (const y of [first, first + rows]) {
-      svg(map, "line", { x1: 0, x2: context * UNIT, y1: TOP + y * UNIT, y2: TOP + y * UNIT, class: "axis" });
+    shape([[query, 0, Math.min(sees(query), done.value * data.tile)]], "bar series-3");
+    for (let border = data.tile; border < context; border += data.tile) line(border, 0, border, tokens.value);
+    for (const y of [first, first + rows]) line(0, y, context, y);
+    for (let from = tilesOf(end) * data.tile; from < context; from += data.tile) {
+      const middle = (from + Math.min(from + data.tile, context)) / 2;
+      if (2 * (middle - from) * UNIT < 48) continue;
+      svg(map, "text", {
+        x: middle * UNIT, y: TOP + (first + rows / 2) * UNIT + 4, class: "tick middle",
+      }, text.unread);
     }
   }
 

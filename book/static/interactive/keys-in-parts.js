@@ -63,7 +63,7 @@ Figure.define("keys-in-parts", ({ text, data, ui }) => {
       const isDone = own.includes(key), isNow = !isMerged && own.at(-1) === key && Math.floor(key / count) === step.value - 1;
       const bar = plot.bar(key, data.scores[key], 0.8, isNow ? "series-2" : isDone ? "series-1" : "muted");
       const against = isMerged ? merged.most : most;
-      bar.style.fillOpacity = isDone ? 0.12 + 0.88 * Math.exp(data.scores[key] - against) : 0.15;
+      bar.style.fillOpacity = isDone ? 0.12 + 0.88 * Math.exp(data.scores[key] - against) : 0.4;
       svg(plot.content, "text", { x: plot.px(key), y: 130, class: "tick middle" }, String(key % count));
     }
   }
