@@ -71,3 +71,18 @@ def linear(
         bias: Added to every result. None adds nothing.
     """
     todo("week 2, day G3, task 3")
+
+
+def attend(
+    query: Float[mx.array, "B H L D"],
+    keys: Float[mx.array, "B H_kv S D"],
+    values: Float[mx.array, "B H_kv S D"],
+) -> Float[mx.array, "B H L D"]:
+    """Let each new token collect from those before it and from itself.
+
+    Args:
+        query: What the new tokens look for. They are the last L of the S tokens.
+        keys: What each token offers, from the cache.
+        values: What each token hands over.
+    """
+    todo("week 2, day G5, task 3")

@@ -1,17 +1,15 @@
 """The Qwen2 model on your kernels in Metal: five steps, and what holds them together.
 
-Each step is a function of `metal_model`. Until its day has come, MLX does it.
+Each step is a function of `metal_model`.
 """
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import mlx.core as mx
 from jaxtyping import Float, Integer
-from mlx import nn
 
-from . import kernels
+from . import metal_model
 from .checks import check_is_qwen2
 from .kv_cache import TinyKvCache
 from .quantize import QuantizedWeights
@@ -70,15 +68,14 @@ class Qwen2ModelWeek2Gpu:
         query = mx.unflatten(_linear(x, own.q_proj), -1, (args.num_attention_heads, -1))
         key = mx.unflatten(_linear(x, own.k_proj), -1, (args.num_key_value_heads, -1))
         value = mx.unflatten(_linear(x, own.v_proj), -1, (args.num_key_value_heads, -1))
-        rotate = _step("rotate")
-        keys, values, _, mask = cache.update_and_fetch(
-            rotate(key, offset, args.rope_theta).swapaxes(1, 2),
+        keys, values, *_ = cache.update_and_fetch(
+            metal_model.rotate(key, offset, args.rope_theta).swapaxes(1, 2),
             value.swapaxes(1, 2),
             x.shape[1],
             "causal",
         )
-        query = rotate(query, offset, args.rope_theta).swapaxes(1, 2)
-        heads = _step("attend")(query, keys, values, mask)
+        query = metal_model.rotate(query, offset, args.rope_theta).swapaxes(1, 2)
+        heads = metal_model.attend(query, keys, values)
         return _linear(mx.flatten(heads.swapaxes(1, 2), -2, -1), own.o_proj)
 
     def _mlp(
@@ -89,64 +86,17 @@ class Qwen2ModelWeek2Gpu:
         """Work on each token by itself."""
         x = self._norm(x, layer.post_attention_layernorm)
         gate, up = _linear(x, layer.mlp.gate_proj), _linear(x, layer.mlp.up_proj)
-        return _linear(_step("swiglu")(gate, up), layer.mlp.down_proj)
+        return _linear(metal_model.swiglu(gate, up), layer.mlp.down_proj)
 
     def _norm(
         self,
         x: Float[mx.array, "B L E"],
         layer: Any,  # noqa: ANN401
     ) -> Float[mx.array, "B L E"]:
-        return _step("norm")(x, layer.weight, self.args.rms_norm_eps)
+        return metal_model.norm(x, layer.weight, self.args.rms_norm_eps)
 
 
 def _linear(x: Float[mx.array, "*N I"], layer: Any) -> Float[mx.array, "*N O"]:  # noqa: ANN401
     """Apply a quantised layer of `mlx_lm`, with its bias if it has one."""
     weights = QuantizedWeights.from_mlx_layer(layer)
-    return _step("linear")(x, weights, layer.get("bias"))
-
-
-def _step(name: str) -> Callable[..., mx.array]:
-    """Return a step of the model: that of `metal_model`, or MLX's until its day."""
-    try:
-        own = import_module(".metal_model", __package__)
-    except ModuleNotFoundError:
-        return _OF_MLX[name]
-    return getattr(own, name, _OF_MLX[name])
-
-
-def _rotate(x: mx.array, offset: int, theta: float) -> mx.array:
-    rotated = mx.fast.rope(
-        x.swapaxes(1, 2),
-        x.shape[-1],
-        traditional=False,
-        base=theta,
-        scale=1.0,
-        offset=offset,
-    )
-    return rotated.swapaxes(1, 2)
-
-
-def _linear_of_mlx(
-    x: mx.array, w: QuantizedWeights, bias: mx.array | None = None
-) -> mx.array:
-    y = kernels.quantized_product_of_mlx(x, w)
-    return y if bias is None else y + bias
-
-
-def _attend(
-    query: mx.array,
-    keys: mx.array,
-    values: mx.array,
-    mask: Any = None,  # noqa: ANN401
-) -> mx.array:
-    scale = query.shape[-1] ** -0.5
-    return kernels.attention_of_mlx(query, keys, values, scale, mask)
-
-
-_OF_MLX: dict[str, Callable[..., mx.array]] = {
-    "swiglu": lambda gate, up: nn.silu(gate) * up,
-    "norm": mx.fast.rms_norm,
-    "rotate": _rotate,
-    "linear": _linear_of_mlx,
-    "attend": _attend,
-}
+    return metal_model.linear(x, weights, layer.get("bias"))

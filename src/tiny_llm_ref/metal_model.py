@@ -5,6 +5,7 @@ import math
 import mlx.core as mx
 from jaxtyping import Float
 
+from .metal_attention import attention_one_token, attention_prompt
 from .metal_elementwise import silu_times_up
 from .metal_matmul import quantized_matmul_simdgroup
 from .metal_matvec import quantized_matvec
@@ -79,3 +80,20 @@ def linear(
         y = quantized_matmul_simdgroup(x.reshape(-1, x.shape[-1]), w)
         y = y.reshape(*x.shape[:-1], len(w.weight))
     return y if bias is None else y + bias
+
+
+def attend(
+    query: Float[mx.array, "B H L D"],
+    keys: Float[mx.array, "B H_kv S D"],
+    values: Float[mx.array, "B H_kv S D"],
+) -> Float[mx.array, "B H L D"]:
+    """Let each new token collect from those before it and from itself.
+
+    Args:
+        query: What the new tokens look for. They are the last L of the S tokens.
+        keys: What each token offers, from the cache.
+        values: What each token hands over.
+    """
+    if query.shape[2] == 1:
+        return attention_one_token(query, keys, values)
+    return attention_prompt(query, keys, values)

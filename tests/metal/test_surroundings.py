@@ -248,6 +248,18 @@ def test_a_kernel_is_made_and_called_with_the_arguments_that_mlx_takes() -> None
 
     (out,) = kernel(
         inputs=[2.0],
+
+
+@pytest.mark.parametrize(("in_rows", "second"), [(True, 4.0), (False, 2.0)])
+def test_an_array_with_gaps_is_read_as_it_lies(in_rows: bool, second: float) -> None:
+    """Unless MLX closes the gaps, as it does for whoever does not forbid it."""
+    x = mx.arange(16, dtype=mx.float32).reshape(4, 4)[:, :2]
+    kernel = metal_kernel(
+        "gaps", ["x"], ["out"], "out[0] = x[2];", ensure_row_contiguous=in_rows
+    )
+
+    found = kernel.run(
+        inputs=[x],
         output_shapes=[(1,)],
         output_dtypes=[mx.float32],
         grid=(1, 1, 1),
@@ -256,3 +268,9 @@ def test_a_kernel_is_made_and_called_with_the_arguments_that_mlx_takes() -> None
     )
 
     assert out.item() == 2
+
+
+    )
+
+    assert found.outputs is not None
+    assert found.outputs[0].item() == second

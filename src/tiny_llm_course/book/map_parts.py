@@ -74,6 +74,7 @@ ATTENTION = (
             "attention.scaled_dot_product_attention_simple",
             "attention.scaled_dot_product_attention_grouped",
             "attention.flash_attention",
+            "metal_model.attend",
             "attention.paged_attention",
         ),
     ),

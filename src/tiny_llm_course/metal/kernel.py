@@ -145,7 +145,8 @@ class MetalKernel:
             ValueError: The kernel has another number of inputs or outputs, or a size
                 is no size.
         """
-        arrays = [mx.array(one) for one in inputs]
+        # MLX copies an array that is made of another, and leaves gaps out.
+        arrays = [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
         self._check(arrays, output_shapes, output_dtypes)
         group = _cut(threadgroup, grid)
         # MLX counts what was asked for, before it is cut.
