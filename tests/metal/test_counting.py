@@ -40,6 +40,12 @@ CASES = [
     ("y = -x[0];", "y = -x[0];"),
     ("y = exp(x[0]);", "y = (metal::counted<0, 0, 1>(), exp(x[0]));"),
     ("v = fma(v, v, v);", "v = (metal::counted<4, 4, 0>(), fma(v, v, v));"),
+    ("y = dot(v, v);", "y = (metal::counted<3, 4, 0>(), dot(v, v));"),
+    ("v = normalize(v);", "v = (metal::counted<3, 8, 1>(), normalize(v));"),
+    (
+        "y += length(v);",
+        "(metal::counted<1, 0, 0>(), y += (metal::counted<3, 4, 1>(), length(v)));",
+    ),
     ("y = max(x[0], 0.0);", "y = max(x[0], 0.0f);"),
     ("y = simd_sum(x[0]);", "y = (metal::counted<1, 0, 0>(), simd_sum(x[0]));"),
     ("constexpr float k = 2.0 * 3.0;", None),

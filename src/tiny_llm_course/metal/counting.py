@@ -8,7 +8,7 @@ Not counted: what the text of a macro does. A comparison and a choice are no ope
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from clang.cindex import Cursor, Type  # pyright: ignore[reportMissingTypeStubs]
 
@@ -44,8 +44,19 @@ _FUNCTIONS: dict[str, Count] = dict.fromkeys(_OTHERS.split(), (0, 0, 1)) | {
     "simdgroup_multiply": (16, 16, 0),
     "simdgroup_multiply_accumulate": (16, 16, 0),
 }
-_NAMES = "OVERLOADED_DECL_REF"
 _MATRICES = {"simdgroup_multiply", "simdgroup_multiply_accumulate"}
+
+# Functions of whole vectors, by how many components these have.
+_OF_VECTORS: dict[str, Callable[[int], Count]] = {
+    "dot": lambda width: (width - 1, width, 0),
+    "length_squared": lambda width: (width - 1, width, 0),
+    "length": lambda width: (width - 1, width, 1),
+    "distance_squared": lambda width: (2 * width - 1, width, 0),
+    "distance": lambda width: (2 * width - 1, width, 1),
+    "normalize": lambda width: (width - 1, 2 * width, 1),
+    "cross": lambda width: (width, 2 * width, 0),
+}
+_NAMES = "OVERLOADED_DECL_REF"
 
 _FLOAT = re.compile(
     r"(?:const )?(?:float|_Float16|__bf16)"
@@ -110,7 +121,16 @@ def _count_of_call(cursor: Cursor) -> Count | None:
         name = names[0] if names else ""
         if name.startswith("operator"):
             return _OPERATORS.get(name.removeprefix("operator").removesuffix("="))
+    if name in _OF_VECTORS:
+        width = _width(next(cursor.get_arguments()).type)
+        return _OF_VECTORS[name](width) if width else None
     return _FUNCTIONS.get(name)
+
+
+def _width(type_: Type) -> int:
+    """Return how many floats a type holds; none if it is another or not known yet."""
+    found = _FLOAT.fullmatch(type_.get_canonical().spelling)
+    return int(found["width"] or 1) if found else 0
 
 
 def _sign(cursor: Cursor, text: str) -> str:
@@ -124,15 +144,13 @@ def _sign(cursor: Cursor, text: str) -> str:
 def _call(cursor: Cursor, count: Count, written: str) -> str:
     """Write the call that counts. Nothing for an operation that is none of floats."""
     numbers = ", ".join(map(str, count))
-    if cursor.spelling in _MATRICES:
+    if cursor.spelling in _MATRICES | set(_OF_VECTORS):
         return f"metal::counted<{numbers}>()"
     if _is_unknown(cursor.type):
         return f"metal::counted_as<decltype({written}), {numbers}>()"
-    found = _FLOAT.fullmatch(cursor.type.get_canonical().spelling)
-    if found is None:
-        return ""
-    width = int(found["width"] or 1)
-    return f"metal::counted<{', '.join(str(width * each) for each in count)}>()"
+    width = _width(cursor.type)
+    of_all = ", ".join(str(width * each) for each in count)
+    return f"metal::counted<{of_all}>()" if width else ""
 
 
 def _is_unknown(type_: Type) -> bool:
