@@ -145,14 +145,12 @@ class MetalKernel:
             ValueError: The kernel has another number of inputs or outputs, or a size
                 is no size.
         """
-        # MLX copies an array that is made of another, and leaves gaps out.
-        arrays = [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
+        arrays = _arrays(inputs)
         self._check(arrays, output_shapes, output_dtypes)
         group = _cut(threadgroup, grid)
         if math.prod(group) > MOST_THREADS:
             return Result(None, (_too_many(group),), Costs())
-        kinds = [Kind(one.dtype, one.ndim, one.size) for one in arrays]
-        assembled = assemble(self.definition, kinds, output_dtypes, template)
+        assembled = self.assembled(arrays, output_dtypes, template)
         try:
             library = compiled(assembled)
         except Refused as refused:
@@ -179,6 +177,22 @@ class MetalKernel:
             costs_of(answer.costs),
         )
 
+    def assembled(
+        self,
+        inputs: Sequence[mx.array | float],
+        output_dtypes: Sequence[mx.Dtype],
+        template: Template = (),
+    ) -> Assembled:
+        """Return what is compiled for a call with these arrays.
+
+        Args:
+            inputs: As of `run`, like the others.
+            output_dtypes: The dtypes of its outputs.
+            template: Values for names that the source uses.
+        """
+        kinds = [Kind(one.dtype, one.ndim, one.size) for one in _arrays(inputs)]
+        return assemble(self.definition, kinds, output_dtypes, template)
+
     def _check(
         self,
         inputs: Sequence[mx.array],
@@ -194,6 +208,14 @@ class MetalKernel:
             if len(given) != len(wanted):
                 counts = {"wanted": len(wanted), "given": len(given)}
                 raise ValueError(say(f"metal.misuse.{what}", name=name, **counts))
+
+
+def _arrays(inputs: Sequence[mx.array | float]) -> list[mx.array]:
+    """Make arrays of numbers.
+
+    MLX copies an array that is made of another, and leaves gaps out.
+    """
+    return [one if isinstance(one, mx.array) else mx.array(one) for one in inputs]
 
 
 def metal_kernel(  # noqa: PLR0913 - as MLX has it

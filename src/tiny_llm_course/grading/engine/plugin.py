@@ -16,6 +16,7 @@ import pdb
 import re
 import sys
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 import mlx.core as mx
@@ -26,7 +27,7 @@ from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
 from tiny_llm_course.grading.diagnosis.below import comes_from_below
 from tiny_llm_course.grading.diagnosis.causes import cause_of
-from tiny_llm_course.grading.diagnosis.composing import compose, first_wrong
+from tiny_llm_course.grading.diagnosis.composing import IN_METAL, compose, first_wrong
 from tiny_llm_course.grading.diagnosis.interface import difference
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Mistake,
@@ -39,6 +40,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
 from tiny_llm_course.grading.diagnosis.repairing import repaired
 from tiny_llm_course.grading.diagnosis.which_calls import only_calls
 from tiny_llm_course.grading.engine import fence, options
+from tiny_llm_course.grading.engine.patience import compile_ahead, keeping_alive
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
@@ -48,7 +50,7 @@ from tiny_llm_course.grading.judgement.verdict import BreakpointError, VerdictEr
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import NotingSolution, Solution, load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
-from tiny_llm_course.syllabus import Address, file_of
+from tiny_llm_course.syllabus import Address, file_of, task_at
 from tiny_llm_course.untrusted import MAX_LENGTH, words_of
 
 ALL_RAN = {
@@ -278,7 +280,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     path, task = item.config.getoption("--results"), task_of(item)
     is_over = nextitem is None or task_of(nextitem) != task
     if path and task and is_over:
-        for explanation in _explained(item.config, task):
+        with keeping_alive(path) if _is_in_metal(task) else nullcontext():
+            explained = _explained(item.config, task)
+        for explanation in explained:
             results.append(path, explanation)
 
 
@@ -328,6 +332,9 @@ def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanati
     A mistake that is gone with our parts of the tasks below is none of this task.
     """
     outcomes = config.stash[OUTCOMES].get(task, [])
+    failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
+    if failed and _is_in_metal(task):
+        compile_ahead(misconceptions(task), failed[0].trial)
     found = explain(outcomes, misconceptions(task))
     if found and comes_from_below(outcomes, task, config.stash[SOLUTION]):
         return
@@ -341,6 +348,11 @@ def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanati
     if sentences:
         test = _first_explained(outcomes, found)
         yield results.Explanation(str(task), names, sentences, test)
+
+
+def _is_in_metal(task: Address) -> bool:
+    """Tell whether each known mistake of a task has a kernel to be compiled."""
+    return any(one.startswith(IN_METAL) for one in task_at(task).symbols)
 
 
 def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
