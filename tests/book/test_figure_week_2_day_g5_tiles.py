@@ -156,7 +156,7 @@ def test_the_simulator_counts_the_same(figure: OpenFigure, setting: Setting) -> 
 
 @pytest.mark.parametrize("row", [0, 7, 15])
 def test_the_simulator_has_the_same_result(figure: OpenFigure, row: int) -> None:
-    setting = Setting(row=row, done=3)
+    setting = Setting(row=row, group=3, done=3)
     arrays = narrow(figure, setting)
 
     show(figure, setting)

@@ -14,7 +14,7 @@ Figure.define("causal-tiles", ({ text, data, ui }) => {
   const MOST_TOKENS = data.query.length, MOST_KEYS = data.keys.length;
   const UNIT = 352 / MOST_KEYS, TOP = 18;
 
-  const done = ui.slider({ name: "done", label: text.done, min: 0, max: 3, step: 1, value: 1 });
+  const done = ui.slider({ name: "done", label: text.done, min: 0, max: 3, step: 1, value: 2 });
   const group = ui.slider({ name: "group", label: text.group, min: 1, max: 3, step: 1, value: 2 });
   const side = ui.choice({
     name: "side", label: text.side, value: "16",
