@@ -93,7 +93,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Runs last, to override pytest's own crash handler, which writes stacks elsewhere.
     """
-    assert METAL_KERNEL is not _metal_kernel, "MLX's own is kept before it is replaced"
+    # MLX's own is kept before its place is taken: kernels for a GPU are made by it.
+    assert METAL_KERNEL is not _metal_kernel
     mx.fast.metal_kernel = _metal_kernel
     config.stash[OUTCOMES] = {}
     config.stash[EXPLAINED] = {}
