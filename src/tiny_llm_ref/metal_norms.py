@@ -60,7 +60,7 @@ const uint token = thread_position_in_grid.y;  // of all sequences together
 
 const float position = float(uint(offset) + token % length);
 const float angle = position * exp2(-2.0f * float(i) / float(width) * log2_base);
-const float c = cos(angle), s = sin(angle);
+const float c = precise::cos(angle), s = precise::sin(angle);
 for (uint head = 0; head < heads; ++head) {
     const uint first = (token * heads + head) * width + i;
     const uint second = first + width / 2;
