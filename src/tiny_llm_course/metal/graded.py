@@ -14,6 +14,7 @@ from typing import Any
 import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.grading.judgement.spots import is_of_a_solution
 from tiny_llm_course.metal.faults import Side
 from tiny_llm_course.metal.kernel import MetalFaultError, MetalKernel, metal_kernel
 from tiny_llm_course.metal.signature import SOURCE_FILE
@@ -32,24 +33,40 @@ class KernelFaultError(Exception):
         return "\n".join(self.args)
 
 
+class KernelNotCompiledError(KernelFaultError):
+    """A kernel of a solution is not Metal."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where the text of a kernel stands.
 
     Attributes:
-        file: The name of the solution's file. Empty if the text is not in it as it is.
-        first_line: Where the text begins there.
+        file: The name of the solution's file.
+        lines: What is in it.
+        first_line: Where the text begins there. None if it is put together of parts.
     """
 
     file: str
-    first_line: int
+    lines: tuple[str, ...]
+    first_line: int | None
 
     def place(self, side: Side) -> str:
         """Show the line of a thread. Empty where it is not known."""
-        if not self.file or side.line is None or side.file != SOURCE_FILE:
+        if side.line is None or side.file != SOURCE_FILE:
             return ""
-        at = f"{self.file}:{self.first_line + side.line - 1}"
-        return say("metal.places.source", line=side.line, at=at, text=side.text.strip())
+        words = {"line": side.line, "text": side.text.strip()}
+        at = self._line_of(side.line, words["text"])
+        if at is None:
+            return say("metal.places.composed", **words)
+        return say("metal.places.source", at=f"{self.file}:{at}", **words)
+
+    def _line_of(self, number: int, text: str) -> int | None:
+        """Find a line of the kernel in the file. None if there are several like it."""
+        if self.first_line is not None:
+            return self.first_line + number - 1
+        found = [at for at, line in enumerate(self.lines, 1) if line.strip() == text]
+        return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,9 @@ class GradedKernel:
         except MetalFaultError as error:
             sides = [one for one in (error.fault.here, error.fault.there) if one]
             places = dict.fromkeys(filter(None, map(self.source.place, sides)))
-            raise KernelFaultError(str(error), *places) from None
+            is_refused = error.fault.kind == "language"
+            what = KernelNotCompiledError if is_refused else KernelFaultError
+            raise what(str(error), *places) from None
         if self.on_gpu and mx.default_device() == mx.gpu:
             return self.on_gpu(**given, **of_mlx)
         return found
@@ -116,12 +135,18 @@ def graded_kernel(
 
 
 def _found(source: str) -> Source:
-    """Find the text of a kernel in one of the files that run, the innermost first."""
+    """Find the text of a kernel in one of the files that run, the innermost first.
+
+    One that is put together of parts is of the file that makes the kernel.
+    """
     frame = inspect.currentframe()
+    own = ""
     while frame and source:
         file = frame.f_code.co_filename
-        before, found, _ = "".join(linecache.getlines(file)).partition(source)
+        lines = linecache.getlines(file)
+        before, found, _ = "".join(lines).partition(source)
         if found:
-            return Source(Path(file).name, before.count("\n") + 1)
+            return Source(Path(file).name, tuple(lines), before.count("\n") + 1)
+        own = own or (file if is_of_a_solution(frame) else "")
         frame = frame.f_back
-    return Source("", 1)
+    return Source(Path(own).name, tuple(linecache.getlines(own)), None)

@@ -5,6 +5,7 @@ compiler for C++. What has been compiled once is not looked at again.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from tiny_llm_course.metal import compiling
 from tiny_llm_course.metal.compiler import CompileError
 from tiny_llm_course.metal.faults import NOTHING, Fault, Side, fault_of
 from tiny_llm_course.metal.signature import HEADER_FILE, SOURCE_FILE, Assembled
+from tiny_llm_course.metal.tokens import line_of, tokens_of
+
+_QUOTES = {"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u3002": "."}
 
 _ERROR = re.compile(
     rf"^(?P<file>{SOURCE_FILE}|{HEADER_FILE}):(?P<line>\d+):\d+: error: (?P<said>.*)$",
@@ -47,6 +51,8 @@ def library_of(assembled: Assembled) -> Path:
     except ModuleNotFoundError as error:
         raise CourseError(say("extension.no_package", name="libclang")) from error
 
+    if wide := _wide(assembled):
+        raise Refused(wide)
     found = [
         Fault(
             "write_to_constant" if one.kind == "const" else "language",
@@ -63,6 +69,25 @@ def library_of(assembled: Assembled) -> Path:
         faults = tuple(_said(assembled, error.said))
         assert faults, error.said  # noqa: PT017 - the caught error is only quoted
         raise Refused(faults) from error
+
+
+def _wide(assembled: Assembled) -> tuple[Fault, ...]:
+    """Name the marks of Chinese keyboards: the compiler would name the line below."""
+    kernel = assembled.kernel
+    texts = {HEADER_FILE: kernel.header, SOURCE_FILE: kernel.source}
+    return tuple(
+        fault_of(
+            "language",
+            _side(assembled, file, line_of(text, one.start)),
+            None,
+            NOTHING,
+            say("metal.wide", wide=one.text, narrow=narrow),
+        )
+        for file, text in texts.items()
+        for one in tokens_of(text)
+        if (narrow := unicodedata.normalize("NFKC", one.text)) != one.text
+        or (narrow := _QUOTES.get(one.text, ""))
+    )
 
 
 def _said(assembled: Assembled, said: str) -> Iterator[Fault]:

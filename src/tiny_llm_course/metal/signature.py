@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.metal.arguments import (
     Buffer,
     Kind,
@@ -104,6 +105,12 @@ def assemble(
     template: Template = (),
 ) -> Assembled:
     """Put a kernel together for arrays of these kinds."""
+    if not kernel.name.isidentifier():
+        raise ValueError(say("metal.misuse.name", name=kernel.name))
+    for name, value in template:
+        if not isinstance(value, mx.Dtype | int):
+            told = {"name": name, "value": repr(value)}
+            raise ValueError(say("metal.misuse.template", **told))
     outputs = output_buffers(
         kernel.output_names, output_dtypes, atomic=kernel.atomic_outputs
     )

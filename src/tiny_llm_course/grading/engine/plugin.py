@@ -43,10 +43,14 @@ from tiny_llm_course.grading.engine import fence, options
 from tiny_llm_course.grading.engine.patience import compile_ahead, keeping_alive
 from tiny_llm_course.grading.engine.trace import Trace
 from tiny_llm_course.grading.judgement.call import Call
-from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.grader import NOT_COMPILED, Grader
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.underway import Underway
-from tiny_llm_course.grading.judgement.verdict import BreakpointError, VerdictError
+from tiny_llm_course.grading.judgement.verdict import (
+    BreakpointError,
+    RaisedEvidence,
+    VerdictError,
+)
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import NotingSolution, Solution, load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
@@ -337,6 +341,8 @@ def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanati
     """
     outcomes = config.stash[OUTCOMES].get(task, [])
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
+    if failed and all(_is_no_metal(one) for one in failed):
+        return  # The compiler has said what is wrong.
     if failed and _is_in_metal(task):
         compile_ahead(misconceptions(task), failed[0].trial)
     found = explain(outcomes, misconceptions(task))
@@ -352,6 +358,12 @@ def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanati
     if sentences:
         test = _first_explained(outcomes, found)
         yield results.Explanation(str(task), names, sentences, test)
+
+
+def _is_no_metal(outcome: Outcome) -> bool:
+    """Tell whether a test has failed since a kernel was not compiled."""
+    error = outcome.verdict.evidence if outcome.verdict else None
+    return isinstance(error, RaisedEvidence) and error.kind == NOT_COMPILED
 
 
 def _is_in_metal(task: Address) -> bool:

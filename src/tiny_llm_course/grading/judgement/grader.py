@@ -49,8 +49,8 @@ from tiny_llm_course.untrusted import visible, words_of
 NOT_BUILT = "NotBuiltError"
 """The class of the error that `kernels.py` raises if there is no compiled module."""
 
-FAULT = "KernelFaultError"
-"""The class of the error that a Metal kernel with a mistake raises."""
+FAULT, NOT_COMPILED = "KernelFaultError", "KernelNotCompiledError"
+"""The classes of the errors that Metal kernels raise: with a mistake, and no Metal."""
 
 MAX_TOKENS = 8
 """Of more tokens, the report shows the shares of those that are furthest off."""
@@ -210,7 +210,7 @@ class Grader:
     def _raised(self, call: Call, error: BaseException) -> BrokenError:
         """Return a verdict that shows what a solution raised, and where."""
         kind, text = type(error).__name__, words_of(error)
-        if kind == FAULT:
+        if kind in {FAULT, NOT_COMPILED}:
             return _found_in_a_kernel(call, error)
         frames = own_frames(error, self.solution.folder)
         shown = {"error": f"{kind}: {text}", "frames": frames}
@@ -228,7 +228,7 @@ def _found_in_a_kernel(call: Call, error: BaseException) -> BrokenError:
     complaint = "\n  ".join([*wrapped(sentence, USUAL), *places])
     message = say("grading.complaint", call=call, complaint=complaint)
     unnamed = re.sub(r"\w+\[", "[", sentence)
-    return BrokenError(message, RaisedEvidence(FAULT, unnamed))
+    return BrokenError(message, RaisedEvidence(type(error).__name__, unnamed))
 
 
 def _not_built(call: Call, problem: str) -> VerdictError:

@@ -12,6 +12,9 @@ from types import FrameType, TracebackType
 from tiny_llm_course.syllabus import public_names
 from tiny_llm_course.untrusted import visible
 
+OURS = (["grading"], ["metal"])
+"""What of the course stands between a solution's frames and those that it calls."""
+
 MOST = 60
 """A longer expression fills more than a line of a report."""
 
@@ -74,7 +77,7 @@ def spot_of(error: BaseException) -> Spot | None:
 def is_of_a_solution(frame: FrameType) -> bool:
     """Tell whether a frame runs what a learner may have written."""
     module = frame.f_globals.get("__name__", "").split(".")
-    is_ours = module[:2] == ["tiny_llm_course", "grading"]
+    is_ours = module[0] == "tiny_llm_course" and module[1:2] in OURS
     is_installed = "site-packages" in frame.f_code.co_filename
     return not (is_ours or is_installed or module[0] in sys.stdlib_module_names)
 
