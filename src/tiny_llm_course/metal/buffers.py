@@ -60,6 +60,8 @@ class Stored:
         # NumPy has no bfloat16, and takes it for what it is not.
         plain = array.view(mx.uint16) if array.dtype == mx.bfloat16 else array
         view = np.asarray(plain)
+        if min(view.strides, default=0) < 0:  # A buffer begins with its first element.
+            view = np.ascontiguousarray(view)
         self.shape = array.shape
         self.element_size = view.itemsize
         self.strides = [step // view.itemsize for step in view.strides]

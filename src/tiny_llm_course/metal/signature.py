@@ -105,7 +105,7 @@ def assemble(
     template: Template = (),
 ) -> Assembled:
     """Put a kernel together for arrays of these kinds."""
-    if not kernel.name.isidentifier():
+    if not _function(kernel).isidentifier():
         raise ValueError(say("metal.misuse.name", name=kernel.name))
     for name, value in template:
         if not isinstance(value, mx.Dtype | int):
