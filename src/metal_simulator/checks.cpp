@@ -40,7 +40,7 @@ void Checks::access(Region& region, std::uintptr_t address, std::size_t size, Ki
                     Place place) {
     const std::size_t offset = address - reinterpret_cast<std::uintptr_t>(region.begin);
     if (offset >= region.size || region.size - offset < size) {
-        outside(region, address, kind, place);
+        outside(region, address, size, kind, place);
     }
     if (region.space != Space::threadgroup) {
         Numbers& known = numbers_[place];
@@ -114,14 +114,17 @@ void Checks::report_unwritten() {
 }
 
 // Ends the thread before it touches what is not there.
-void Checks::outside(const Region& region, std::uintptr_t address, Kind kind,
-                     Place place) {
-    const bool is_late = region.index_of(address) >= 0;
+void Checks::outside(const Region& region, std::uintptr_t address, std::size_t size,
+                     Kind kind, Place place) {
+    const std::int64_t index = region.index_of(address);
+    const bool is_late = index >= 0;
     if (region.space != Space::threadgroup) {
         Numbers& known = numbers_[place];
-        // In front of the array is nobody whose number is too high.
-        const std::int64_t number = is_late ? number_in_grid(*running.thread) : -1;
-        known.first_outside = std::min(known.first_outside, number);
+        // Whoever goes to another place than its own number has another mistake.
+        const std::int64_t number = number_in_grid(*running.thread);
+        const auto width = static_cast<std::int64_t>(size / region.element_size);
+        const bool is_own = index == number * width;
+        known.first_outside = std::min(known.first_outside, is_own ? number : -1);
         known.num_elements = static_cast<std::int64_t>(region.num_elements());
     }
     const auto end = reinterpret_cast<std::uintptr_t>(region.begin) + region.size;

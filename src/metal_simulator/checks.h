@@ -68,8 +68,8 @@ class Checks {
     void find_races(Region& region, std::uintptr_t address, std::size_t size, Kind kind,
                     Place place);
     void uninitialised(const Region& region, std::uintptr_t address, Place place);
-    [[noreturn]] void outside(const Region& region, std::uintptr_t address, Kind kind,
-                              Place place);
+    [[noreturn]] void outside(const Region& region, std::uintptr_t address,
+                              std::size_t size, Kind kind, Place place);
     [[noreturn]] void stop(const char* kind, const Region& region,
                            std::uintptr_t address, const Side& side);
 
