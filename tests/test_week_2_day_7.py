@@ -40,7 +40,7 @@ ROPE = "kernels.rope"
 SWIGLU = "kernels.swiglu"
 MODEL = "qwen2_week2.Qwen2ModelWeek2"
 
-RESULTS = ("the sum", "the norm of the sum")
+RESULTS = ("sum", "norm_of_sum")
 
 each_result = pytest.mark.parametrize("index", [0, 1], ids=["sum", "norm"])
 """Runs a test for both results of `add_rms_norm`."""

@@ -18,7 +18,7 @@ ROPE = "metal_norms.rope"
 NORM = "metal_model.norm"
 ROTATE = "metal_model.rotate"
 
-RESULTS = ("the sum", "the norm of the sum")
+RESULTS = ("sum", "norm_of_sum")
 
 each_result = pytest.mark.parametrize("index", [0, 1], ids=["sum", "norm"])
 """Runs a test for both results of `add_rms_norm`."""

@@ -6,6 +6,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.solution import Solution
@@ -17,7 +18,7 @@ class OneOf(Call):
 
     Attributes:
         index: The result that is judged.
-        names: Their names in the report, in order. The call has to return as many.
+        names: Their keys in the catalogue, in order. The call has to return as many.
     """
 
     index: int = 0
@@ -32,7 +33,8 @@ class OneOf(Call):
 
     def __str__(self) -> str:
         """Write the call, and which of the results is judged."""
-        return f"{super().__str__()}: {self.names[self.index]}"
+        name = say(f"grading.results.{self.names[self.index]}")
+        return f"{super().__str__()}: {name}"
 
 
 @dataclass(frozen=True)
