@@ -57,11 +57,12 @@ class Source:
         """Show the line of a thread. Empty where it is not known."""
         if side.line is None or side.file != SOURCE_FILE:
             return ""
-        words = {"line": side.line, "text": side.text.strip()}
-        at = self._line_of(side.line, words["text"])
+        text = side.text.strip()
+        at = self._line_of(side.line, text)
         if at is None:
-            return say("metal.places.composed", **words)
-        return say("metal.places.source", at=f"{self.file}:{at}", **words)
+            return say("metal.places.composed", line=side.line, text=text)
+        place = f"{self.file}:{at}"
+        return say("metal.places.source", line=side.line, at=place, text=text)
 
     def _line_of(self, number: int, text: str) -> int | None:
         """Find a line of the kernel in the file. None if there are several like it."""

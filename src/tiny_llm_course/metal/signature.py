@@ -108,7 +108,7 @@ def assemble(
     if not _function(kernel).isidentifier():
         raise ValueError(say("metal.misuse.name", name=kernel.name))
     for name, value in template:
-        if not isinstance(value, mx.Dtype | int):
+        if not isinstance(value, mx.Dtype | int):  # pyright: ignore[reportUnnecessaryIsInstance] - a learner gives what they like
             told = {"name": name, "value": repr(value)}
             raise ValueError(say("metal.misuse.template", **told))
     outputs = output_buffers(
