@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import mlx.core as mx
 
+from tiny_llm_course.catalogue import say
 from tiny_llm_course.solution import Solution
 
 
@@ -86,7 +87,32 @@ def show(value: Any) -> str:  # noqa: ANN401 - any argument
         return repr(value)
     if isinstance(value, mx.Dtype):
         return f"mx.{dtype_name(value)}"
-    return getattr(value, "__name__", type(value).__name__)
+    name = getattr(value, "__name__", type(value).__name__)
+    return _packed(value, name) if isinstance(value, Packed) else name
+
+
+@runtime_checkable
+class Packed(Protocol):
+    """A quantised matrix, as a solution defines it.
+
+    Attributes:
+        weight: The packed integers, one row per output.
+        bits: Of each integer.
+        group_size: How many integers share a scale and a bias.
+    """
+
+    weight: Any
+    bits: Any
+    group_size: Any
+
+
+def _packed(value: Packed, name: str) -> str:
+    """Write how many weights a matrix has, and how they are packed."""
+    shape, bits = getattr(value.weight, "shape", ()), value.bits
+    if len(shape) != 2 or not isinstance(bits, int) or bits < 1:
+        return name  # of a solution that makes something else of it
+    sizes = {"rows": shape[0], "columns": 32 * shape[1] // bits, "bits": bits}
+    return say("grading.packed", name=name, **sizes, group_size=value.group_size)
 
 
 def dtype_name(dtype: mx.Dtype) -> str:
