@@ -75,13 +75,39 @@ def test_words_stream_and_tell_how_likely_they_were(
     expect(page.locator(".answer")).to_have_text("a red fox")
     seen = page.locator(".answer").evaluate("node => node.innerText")
     assert seen == "a red fox"  # with the spaces, which the text has in any case
-    page.locator(".answer button").nth(2).click()
+    page.locator(".answer [role=button]").nth(2).click()
 
     box = page.locator("#token")
     expect(box).to_contain_text("r  probability: 88.7 %")
     expect(box.locator("li")).to_have_count(3)
     page.keyboard.press("Escape")
     expect(box).to_be_hidden()
+    assert complaints == []
+
+
+def test_lines_break_between_words_and_a_token_is_reached_by_keyboard(
+    opened: tuple[Page, list[str]],
+) -> None:
+    page, complaints = opened
+    page.locator("#ask").click()
+    answer = page.locator(".answer")
+    expect(answer).to_have_text("a red fox")
+
+    lines = answer.evaluate("""node => {
+        node.style.width = "1px";
+        node.style.overflowWrap = "normal";
+        return [...node.children].map(one => [
+            one.textContent, one.getBoundingClientRect().top,
+        ]);
+    }""")
+    of_letters = [(letter, top) for letter, top in lines if letter != " "]
+    words = {top: "" for _, top in of_letters}
+    for letter, top in of_letters:
+        words[top] += letter
+    assert list(words.values()) == ["a", "red", "fox"]
+    page.locator(".answer [role=button]").nth(2).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#token")).to_contain_text("r  probability")
     assert complaints == []
 
 

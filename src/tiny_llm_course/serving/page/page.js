@@ -50,12 +50,20 @@ function showToken(button, tokens) {
 }
 
 // A piece of text, with the tokens that it is made of: some have to wait for others.
+// A line may not break inside a word, as it may beside a <button>.
 function piece(text, tokens) {
-  const button = made("button", "", text);
+  const button = made("span", "", text);
+  button.setAttribute("role", "button");
+  button.tabIndex = 0;
   if (!text.trim()) button.setAttribute("aria-label", visible(text));
   const likely = tokens.map((one) => Math.exp(one.logprob));
   button.style.setProperty("--doubt", 1 - Math.min(1, ...likely));
   button.addEventListener("click", () => showToken(button, tokens));
+  button.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    showToken(button, tokens);
+  });
   return button;
 }
 
@@ -150,6 +158,6 @@ document.addEventListener("keydown", (event) => {
   }
 });
 document.addEventListener("click", (event) => {
-  if (!event.target.closest("#token, .answer button")) get("token").hidden = true;
+  if (!event.target.closest("#token, .answer [role=button]")) get("token").hidden = true;
 });
 new EventSource("events").addEventListener("message", (event) => draw(JSON.parse(event.data)));
