@@ -20,7 +20,7 @@ RUN_LAYER = "kernels.run_layer"
 LAYER = "kernels.Layer"
 WEIGHTS = "quantize.QuantizedWeights"
 
-RESULTS = ("the stream", "the keys", "the values")
+RESULTS = ("stream", "keys", "values")
 
 GROUPED = Architecture(hidden_size=64, intermediate_size=96)
 """Two query heads for each key head."""

@@ -155,12 +155,12 @@ def test_a_tail_of_the_row_that_nobody_takes_is_named() -> None:
     ("old", "new", "kind", "part"),
     [
         ("i >= width / 2 || ", "", "race", "out[start"),
-        (" || token >= uint(x_shape[0]) * length", "", "thread_beyond_array",
+        (" || token >= uint(x_shape[0]) * length", "", "out_of_bounds_read",
          "offsets["),
         ("i + width / 2;", "i + width;", "race", "out["),  # The next head has it, too.
         ("out[start + second]", "out[start + first]", "unwritten_output", ""),
         ("(token * heads + head) * width", "token * width", "unwritten_output", ""),
-        ("offsets[token / length]", "offsets[token]", "thread_beyond_array", "offsets"),
+        ("offsets[token / length]", "offsets[token]", "out_of_bounds_read", "offsets"),
     ],
 )  # fmt: skip
 def test_mistakes_in_rope(old: str, new: str, kind: str, part: str) -> None:
