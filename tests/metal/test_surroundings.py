@@ -158,7 +158,7 @@ def test_a_missing_libclang_is_said(
     empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in READ_BY_LIBCLANG:
-        monkeypatch.delitem(sys.modules, f"tiny_llm_course.metal.{name}")
+        monkeypatch.delitem(sys.modules, f"tiny_llm_course.metal.{name}", raising=False)
         monkeypatch.delattr(tiny_llm_course.metal, name, raising=False)
     monkeypatch.setitem(sys.modules, "clang", None)
     monkeypatch.setitem(sys.modules, "clang.cindex", None)
