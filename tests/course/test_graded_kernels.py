@@ -85,13 +85,40 @@ def test_what_is_no_metal_is_shown_in_its_line(run: Callable[[str], mx.array]) -
     assert "metal_elementwise.py:7: `const uinnt own" in str(error.value)
 
 
-def test_a_text_that_is_not_in_the_file_as_it_is_has_no_place(
-    run: Callable[[str], mx.array],
+@pytest.mark.parametrize(
+    ("start", "place"),
+    [
+        ("", "Line 6 is metal_elementwise.py:9: `out[own] = part[63 - own];`"),
+        ("out[own] = part[63 - own];\n", "Line 6 of the kernel is `out[own]"),
+    ],
+)
+def test_a_text_of_several_has_the_lines_that_stand_once_in_the_file(
+    run: Callable[[str], mx.array], start: str, place: str
 ) -> None:
+    """The first of these kernels has one such line, and the second has two."""
+    own = 'source="\\n" + _TURNED'
+    spare = f'\nSPARE = """\n{start}"""\n' if start else ""
+
     with pytest.raises(BrokenError) as error:
-        run(RACING.replace("source=_TURNED", 'source="" + _TURNED.replace("x", "x")'))
+        run(RACING.replace("source=_TURNED", own) + spare)
 
     assert "A data race" in str(error.value)
+    assert place in " ".join(str(error.value).split())
+
+
+def test_a_kernel_that_is_not_compiled_is_told_apart(
+    run: Callable[[str], mx.array],
+) -> None:
+    """The compiler has said what is wrong with it: no known mistake is compared."""
+    kinds: list[str] = []
+    for text in (RACING, RIGHT.replace("const uint own =", "const uinnt own =")):
+        with pytest.raises(BrokenError) as error:
+            run(text)
+        evidence = error.value.evidence
+        assert isinstance(evidence, RaisedEvidence)
+        kinds.append(evidence.kind)
+
+    assert kinds == ["KernelFaultError", "KernelNotCompiledError"]
 
 
 def test_where_there_is_a_gpu_it_runs_the_kernel_as_well(

@@ -17,6 +17,7 @@ from tiny_llm_course.kernel_costs.counted import counted, rows_of
 from tiny_llm_course.metal.kernel import metal_kernel
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import UNCHANGED
+from tiny_llm_course.speed import timing
 from tiny_llm_course.syllabus import Address, Task
 
 SILU = """
@@ -168,29 +169,35 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the simulator stand in for MLX's call of a GPU."""
     small = {one: replace(call, large=call.small) for one, call in CALLS.items()}
     monkeypatch.setattr(gpu_times, "CALLS", small)
-    monkeypatch.setattr(gpu_times, "ROUNDS", 1)
+    monkeypatch.setattr(timing, "ROUNDS", 1)
     monkeypatch.setattr(gpu_times, "has_gpu", lambda: True)
     monkeypatch.setattr(mx, "gpu", mx.cpu)
     monkeypatch.setattr(mx.fast, "metal_kernel", metal_kernel)
 
 
 @pytest.mark.usefixtures("gpu")
-def test_on_a_gpu_both_and_the_one_of_mlx_are_timed(
-    tmp_path: Path, ours: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def slower(step: gpu_times.Step, count: int) -> float:
-        mx.eval(step())
-        return next(taken) * count
-
-    taken = iter([8.0, 8.0, 9.0, 9.0, 5.0, 5.0, *([7.0] * 3)])
-    monkeypatch.setattr(gpu_times, "_seconds", slower)
+def test_on_a_gpu_both_and_the_one_of_mlx_are_timed(tmp_path: Path, ours: Path) -> None:
     yours = folder(tmp_path / "yours", FAR_APART)
     solutions = [load_solution(str(one)) for one in (yours, ours)]
 
     rows = rows_of(TASK.symbols[0], solutions)
 
-    assert [row["time"] for row in rows if row] == [7e6] * 3
-    assert rows[2] == {"time": 7e6}
+    assert all(row and row["time"] > 0 for row in rows)
+    assert [row and set(row) > {"time"} for row in rows] == [True, True, False]
+
+
+@pytest.mark.usefixtures("gpu")
+def test_the_device_is_only_lent_to_the_times(
+    ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is counted next would otherwise be a kernel in CUDA, where there is one."""
+    chosen: list[object] = []
+    monkeypatch.setattr(mx, "gpu", "the GPU")
+    monkeypatch.setattr(mx, "set_default_device", chosen.append)
+
+    gpu_times.times(TASK.symbols[0], [load_solution(str(ours))])
+
+    assert chosen == ["the GPU", mx.default_device()]
 
 
 @pytest.mark.usefixtures("gpu")

@@ -4,6 +4,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import mlx.core as mx
 import pytest
@@ -276,3 +277,26 @@ def test_an_array_with_gaps_is_read_as_it_lies(in_rows: bool, second: float) -> 
 
     assert found.outputs is not None
     assert found.outputs[0].item() == second
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "says"),
+    [
+        ("two words", [], "is no name of a kernel"),
+        ("k", [("eps", 1e-6)], "`eps` of the template has to be a dtype"),
+    ],
+)
+def test_what_the_compiler_would_complain_of_is_said(
+    name: str, template: list[tuple[str, Any]], says: str
+) -> None:
+    kernel = metal_kernel(name, ["x"], ["out"], "out[0] = x;")
+
+    with pytest.raises(ValueError, match=says):
+        kernel.run(
+            inputs=[1.0],
+            output_shapes=[(1,)],
+            output_dtypes=[mx.float32],
+            grid=(1, 1, 1),
+            threadgroup=(1, 1, 1),
+            template=template,
+        )

@@ -4,24 +4,18 @@ On a Mac these are all kernels in Metal, on an NVIDIA GPU those that have a sour
 CUDA. None of this has run on a real GPU yet: where it was written there is none.
 """
 
-import random
 import time
-from collections.abc import Callable, Sequence
-from statistics import median
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import mlx.core as mx
 
 from tiny_llm_course.kernel_costs.calls import CALLS
 from tiny_llm_course.solution import Solution
+from tiny_llm_course.speed.timing import Sample, in_turns
 
-ROUNDS = 9
-SAMPLE_S = 0.005
-"""A kernel is called so often in a row that a round takes about this long."""
-
-SEED = 0
-
-Step = Callable[[], Any]
+Call = Callable[[], Any]
 
 
 def has_gpu() -> bool:
@@ -32,9 +26,6 @@ def has_gpu() -> bool:
 def times(symbol: str, solutions: Sequence[Solution]) -> list[float | None]:
     """Return the microseconds of a call, as medians.
 
-    MLX starts a kernel when its result is asked for. So a round asks for the results of
-    many calls at once, and the wait for the GPU is shared by all of them.
-
     Args:
         symbol: One of `CALLS`.
         solutions: Whose kernel is timed. One that does not run has no time.
@@ -42,39 +33,37 @@ def times(symbol: str, solutions: Sequence[Solution]) -> list[float | None]:
     Returns:
         The time of each solution, then that of MLX's own operation.
     """
+    usual = mx.default_device()
     mx.set_default_device(mx.gpu)
-    steps = [_step(symbol, solution) for solution in solutions]
-    call = CALLS[symbol]
-    given = call.large(solutions[-1])
-    steps.append(lambda: call.of_mlx(*given))
-    counts = [_count(step) for step in steps]
-    taken: list[list[float]] = [[] for _ in steps]
-    order, rng = list(range(len(steps))), random.Random(SEED)  # noqa: S311
-    for _ in range(ROUNDS):
-        rng.shuffle(order)
-        for at in order:
-            if counts[at]:
-                taken[at].append(1e6 * _seconds(steps[at], counts[at]) / counts[at])
-    return [median(one) if one else None for one in taken]
-
-
-def _step(symbol: str, solution: Solution) -> Step:
-    """Return a call of a solution's kernel."""
-    given = CALLS[symbol].large(solution)
-    return lambda: solution.get(symbol)(*given)
-
-
-def _count(step: Step) -> int:
-    """Return how often to call a kernel in a round. 0 if it does not run."""
     try:
-        _seconds(step, 1)  # The first call compiles it.
+        calls = dict(enumerate(_calls(symbol, solutions)))
+        for one in calls.values():
+            _sample(one, 1)  # The first call compiles it.
+        found = in_turns({at: partial(_sample, one) for at, one in calls.items()})
+    finally:
+        mx.set_default_device(usual)
+    return [found[at].time_ns / 1000 if at in found else None for at in calls]
+
+
+def _calls(symbol: str, solutions: Sequence[Solution]) -> Iterator[Call]:
+    """Yield a call of each solution's kernel, then one of MLX's own operation."""
+    call = CALLS[symbol]
+    for solution in solutions:
+        yield partial(solution.get(symbol), *call.large(solution))
+    yield partial(call.of_mlx, *call.large(solutions[-1]))
+
+
+def _sample(call: Call, count: int) -> Sample | None:
+    """Return what a call takes, of so many in a row. None if it does not run.
+
+    MLX starts a kernel when its result is asked for. So the results of all calls are
+    asked for at once, and they share the wait for the GPU.
+    """
+    start = time.perf_counter_ns()
+    try:
+        mx.eval([call() for _ in range(count)])
     except Exception:  # noqa: BLE001 - the report says what is wrong, not the times
-        return 0
-    return max(1, round(SAMPLE_S / _seconds(step, 1)))
-
-
-def _seconds(step: Step, count: int) -> float:
-    """Return how long some calls in a row take."""
-    start = time.perf_counter()
-    mx.eval([step() for _ in range(count)])
-    return time.perf_counter() - start
+        return None
+    taken_ns = (time.perf_counter_ns() - start) / count
+    # Only the clock on the wall tells how long a GPU works.
+    return Sample(1, 1, 0, wall_ns=taken_ns, cpu_ns=taken_ns, own_ns=taken_ns)

@@ -45,7 +45,7 @@ class _Noted:
         *,
         inputs: Sequence[mx.array | float],
         output_dtypes: Sequence[mx.Dtype],
-        template: Sequence[tuple[str, Any]] = (),
+        template: Sequence[tuple[str, Any]] | None = None,
         **_: object,
     ) -> None:
         self.notes.kernels.append(

@@ -151,7 +151,7 @@ class MetalKernel:
         # MLX counts what was asked for, before it is cut.
         if math.prod(threadgroup) > MOST_THREADS:
             return Result(None, (_too_many(threadgroup),), Costs())
-        assembled = self.assembled(arrays, output_dtypes, template or ())
+        assembled = self.assembled(arrays, output_dtypes, template)
         try:
             library = compiled(assembled)
         except Refused as refused:
@@ -182,7 +182,7 @@ class MetalKernel:
         self,
         inputs: Sequence[mx.array | float],
         output_dtypes: Sequence[mx.Dtype],
-        template: Template = (),
+        template: Template | None = None,
     ) -> Assembled:
         """Return what is compiled for a call with these arrays.
 
@@ -192,7 +192,7 @@ class MetalKernel:
             template: Values for names that the source uses.
         """
         kinds = [Kind(one.dtype, one.ndim, one.size) for one in _arrays(inputs)]
-        return assemble(self.definition, kinds, output_dtypes, template)
+        return assemble(self.definition, kinds, output_dtypes, template or ())
 
     def _check(
         self,

@@ -36,7 +36,8 @@ def describe(error: RaisedEvidence) -> str | None:
     text = f"{error.kind}: {error.text}"
     for entry in lines("errors.patterns"):
         key, _, pattern = entry.partition(" ")
-        if key in OF_KERNELS if error.where else key == OWN_CHECK:
+        is_of_another = key in OF_KERNELS if error.where else key == OWN_CHECK
+        if is_of_another:
             continue
         if found := re.search(pattern, text, re.DOTALL):
             return say(f"errors.means.{key}", **found.groupdict())

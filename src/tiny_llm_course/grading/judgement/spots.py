@@ -12,8 +12,8 @@ from types import FrameType, TracebackType
 from tiny_llm_course.syllabus import public_names
 from tiny_llm_course.untrusted import visible
 
-OURS = (["grading"], ["metal"])
-"""What of the course stands between a solution's frames and those that it calls."""
+OURS = ("tiny_llm_course.grading", "tiny_llm_course.metal")
+"""What of the course a solution's frames are called by, or call."""
 
 MOST = 60
 """A longer expression fills more than a line of a report."""
@@ -76,10 +76,11 @@ def spot_of(error: BaseException) -> Spot | None:
 
 def is_of_a_solution(frame: FrameType) -> bool:
     """Tell whether a frame runs what a learner may have written."""
-    module = frame.f_globals.get("__name__", "").split(".")
-    is_ours = module[0] == "tiny_llm_course" and module[1:2] in OURS
+    module = frame.f_globals.get("__name__", "")
+    is_ours = module.startswith(OURS)
     is_installed = "site-packages" in frame.f_code.co_filename
-    return not (is_ours or is_installed or module[0] in sys.stdlib_module_names)
+    is_of_python = module.partition(".")[0] in sys.stdlib_module_names
+    return not (is_ours or is_installed or is_of_python)
 
 
 def _owner(frame: FrameType) -> str:
