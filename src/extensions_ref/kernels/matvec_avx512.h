@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "kernels/instructions.h"
@@ -95,39 +96,65 @@ TINY_LLM_AVX512_VNNI inline __m512 dot_line(__m512i weights, const LineActivatio
   return _mm512_cvtepi32_ps(dots);
 }
 
-/// Compute a row, with scales and biases taken 16 groups at a time. Returns 16 numbers
-/// that are still to be added up.
-template <int bits, int group_size, class Scale>
-TINY_LLM_AVX512_VNNI inline __m512 row_avx512(
+/// How far ahead memory is asked for weights, and for scales and biases. None of it is
+/// needed again soon, so it comes to the first cache alone. On an AMD EPYC with AVX-512,
+/// two threads read a model of 278 MB in 5.3 ms so, and in 9.4 ms if nobody asks and rows
+/// follow each other.
+inline constexpr int line_ahead_bytes = 2048;
+inline constexpr int scales_ahead_bytes = 512;
+
+inline void ask_for(const void* start, int ahead_bytes) {
+  __builtin_prefetch(static_cast<const std::byte*>(start) + ahead_bytes, 0, 0);
+}
+
+/// Compute some rows side by side, which share what is loaded of x: the row `o` and those
+/// that follow it `apart` rows from each other. Of each, `sums` gets 16 numbers that are
+/// still to be added up. Scales and biases are taken 16 groups at a time.
+template <int bits, int group_size, int num_rows, class Scale>
+TINY_LLM_AVX512_VNNI inline void rows_avx512(
     const Int8Activations& x, const LineActivations* line, const QuantizedMatrix<Scale>& w,
-    int o) {
+    int o, int apart, __m512 (&sums)[num_rows]) {
   constexpr int group_bytes = group_size * bits / 8;
   constexpr unsigned integers_per_group = group_bytes / 4;
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(w.row(o));
-  __m512 sum = _mm512_setzero_ps();
-  for (int first = 0; first < w.groups(); first += 16) {
-    const int count = std::min(16, w.groups() - first);
+  const int num_groups = w.groups();
+  const std::byte* bytes[num_rows];
+  __m512 scales[num_rows];
+  for (int r = 0; r < num_rows; ++r) {
+    bytes[r] = reinterpret_cast<const std::byte*>(w.row(o + r * apart));
+    sums[r] = _mm512_setzero_ps();
+  }
+  for (int first = 0; first < num_groups; first += 16) {
+    const int count = std::min(16, num_groups - first);
     const auto mask = static_cast<__mmask16>((1u << count) - 1);
-    const __m512 scales = _mm512_mul_ps(
-        load_floats(mask, w.row_scales(o) + first), load_floats(mask, x.scales + first));
-    sum = _mm512_fmadd_ps(
-        load_floats(mask, w.row_biases(o) + first), load_floats(mask, x.sums + first), sum);
+    const __m512 x_scales = load_floats(mask, x.scales + first);
+    const __m512 x_sums = load_floats(mask, x.sums + first);
+    for (int r = 0; r < num_rows; ++r) {
+      const Scale* const row_scales = w.row_scales(o + r * apart) + first;
+      const Scale* const row_biases = w.row_biases(o + r * apart) + first;
+      ask_for(row_scales, scales_ahead_bytes);
+      ask_for(row_biases, scales_ahead_bytes);
+      scales[r] = _mm512_mul_ps(load_floats(mask, row_scales), x_scales);
+      sums[r] = _mm512_fmadd_ps(load_floats(mask, row_biases), x_sums, sums[r]);
+    }
     __m512i integer =
         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const auto add = [&](__m512i weights) TINY_LLM_AVX512_VNNI {
+    const auto add_lines = [&](int length) TINY_LLM_AVX512_VNNI {
       const __m512i group =
           _mm512_srli_epi32(integer, std::countr_zero(integers_per_group));
-      const __m512 scale = _mm512_permutexvar_ps(group, scales);
-      sum = _mm512_fmadd_ps(dot_line<bits>(weights, *line), scale, sum);
+      for (int r = 0; r < num_rows; ++r) {
+        ask_for(bytes[r], line_ahead_bytes);
+        const __m512 dots = dot_line<bits>(load_bytes(bytes[r], length), *line);
+        const __m512 scale = _mm512_permutexvar_ps(group, scales[r]);
+        sums[r] = _mm512_fmadd_ps(dots, scale, sums[r]);
+        bytes[r] += length;
+      }
       integer = _mm512_add_epi32(integer, _mm512_set1_epi32(16));
-      bytes += 64;
       ++line;
     };
     const int num_bytes = count * group_bytes;
-    for (int i = 0; i < num_bytes / 64; ++i) add(_mm512_loadu_si512(bytes));
-    if (num_bytes % 64 != 0) add(load_bytes(bytes, num_bytes % 64));
+    for (int i = 0; i < num_bytes / 64; ++i) add_lines(64);
+    if (num_bytes % 64 != 0) add_lines(num_bytes % 64);
   }
-  return sum;
 }
 
 /// Add up the 16 numbers of each of four registers.
@@ -145,22 +172,26 @@ TINY_LLM_AVX512_VNNI inline __m128 sums_of(const __m512 (&rows)[4]) {
       _mm_add_ps(_mm512_extractf32x4_ps(sums, 2), _mm512_extractf32x4_ps(sums, 3)));
 }
 
-/// Compute rows, one after the other: memory is read fastest from one end to the other.
-/// But the last sums of four rows are taken together.
+/// Compute rows, from four places at once: memory is read faster from several than from
+/// one end to the other. The last rows are computed one by one.
 template <int bits, int group_size, class Scale>
 TINY_LLM_AVX512_VNNI void matvec_avx512(
     const Int8Activations& x, const QuantizedMatrix<Scale>& w, float* y, Rows rows) {
   const auto lines = lines_of<bits, group_size>(x);
-  const auto row = [&](int o) TINY_LLM_AVX512_VNNI {
-    return row_avx512<bits, group_size>(x, lines.get(), w, o);
-  };
+  const int quarter = (rows.last - rows.first) / 4;
   int o = rows.first;
-  for (; o + 4 <= rows.last; o += 4) {
-    // A list goes from left to right. Arguments of a call may be taken in any order.
-    const __m512 four[] = {row(o), row(o + 1), row(o + 2), row(o + 3)};
-    _mm_storeu_ps(y + o, sums_of(four));
+  for (; o < rows.first + quarter; ++o) {
+    __m512 sums[4];
+    rows_avx512<bits, group_size>(x, lines.get(), w, o, quarter, sums);
+    float each[4];
+    _mm_storeu_ps(each, sums_of(sums));
+    for (int r = 0; r < 4; ++r) y[o + r * quarter] = each[r];
   }
-  for (; o < rows.last; ++o) y[o] = _mm512_reduce_add_ps(row(o));
+  for (o += 3 * quarter; o < rows.last; ++o) {
+    __m512 sums[1];
+    rows_avx512<bits, group_size>(x, lines.get(), w, o, 0, sums);
+    y[o] = _mm512_reduce_add_ps(sums[0]);
+  }
 }
 
 }  // namespace detail
