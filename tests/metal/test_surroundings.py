@@ -136,7 +136,8 @@ def test_arrays_that_do_not_fit_are_said() -> None:
         [mx.float32],
     )
     large = Buffer("out", "device", True, 4, 2**43, None)
-    job = Job(library_of(kernel), (1, 1, 1), (1, 1, 1), [large], (0,), 2.0, False)
+    one = (1, 1, 1)
+    job = Job(library_of(kernel), one, one, [large], (0,), 2.0, False, False)
 
     with pytest.raises(CourseError, match="do not fit into memory"):
         process.run(job)
