@@ -29,6 +29,7 @@ def lines_counted(stride: int, first: int, dtype: mx.Dtype) -> int:
         threadgroup=(32, 1, 1),
         template=[("T", dtype), ("STRIDE", stride), ("FIRST", first)],
         seeds=(0,),
+        counts_costs=True,
     )
     assert result.faults == ()
     of_the_stores = 1

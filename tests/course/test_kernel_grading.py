@@ -215,6 +215,22 @@ def weights(num_rows: int = 8) -> Any:  # noqa: ANN401 - the fields of Quantized
     )
 
 
+def test_a_layer_that_is_a_stub_says_so_when_it_is_made(
+    graded: Callable[..., Results], learner: Checkout
+) -> None:
+    """Later it would end the process: it runs on a thread of MLX."""
+    graded(WRONG_IN_MANY_WAYS, 0)
+    layer = Solution(learner.starter, "loaded_with_a_stub").get("kernels.Layer")
+
+    with pytest.raises(NotImplementedError) as raised:
+        layer([weights(64)] * 7, [mx.ones(64)] * 5, num_heads=2, eps=1e-6, base=10000.0)
+
+    assert str(raised.value) == task_at("week 2, day 7, task 5").not_started()
+
+
+# Up to here the kernel is the same, and compiled once. Each test below has its own.
+
+
 def test_a_compile_error_is_the_verdict_on_what_calls_a_kernel(
     graded: Callable[..., Results],
 ) -> None:
@@ -236,19 +252,6 @@ def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
     results = graded(f'todo("{task.address}");', 0)
 
     assert outcomes(results, task=3) == [(NOT_STARTED, task.not_started())]
-
-
-def test_a_layer_that_is_a_stub_says_so_when_it_is_made(
-    graded: Callable[..., Results], learner: Checkout
-) -> None:
-    """Later it would end the process: it runs on a thread of MLX."""
-    graded(WRONG_IN_MANY_WAYS, 0)
-    layer = Solution(learner.starter, "loaded_with_a_stub").get("kernels.Layer")
-
-    with pytest.raises(NotImplementedError) as raised:
-        layer([weights(64)] * 7, [mx.ones(64)] * 5, num_heads=2, eps=1e-6, base=10000.0)
-
-    assert str(raised.value) == task_at("week 2, day 7, task 5").not_started()
 
 
 def test_without_a_compiler_kernels_count_as_not_started(

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from tiny_llm_course.metal.faults import Fault
-from tiny_llm_course.metal.kernel import Result, metal_kernel
+from tiny_llm_course.metal.kernel import LIMIT_S, Result, metal_kernel
 
 Record = dict[str, Any]
 """A kernel of the corpus, as its file has it."""
@@ -48,6 +48,9 @@ KINDS = {
     "unwritten_output",
     "write_to_constant",
 }
+
+ENDLESS_S = 0.3
+"""How long a kernel may run that is known to be endless."""
 
 DIGITS = {"float32": 23, "float16": 10, "bfloat16": 7}
 """Bits after the leading one."""
@@ -92,7 +95,7 @@ def as_numpy(values: mx.array) -> np.ndarray:
     return np.array(wide)
 
 
-def run(record: Record, seeds: tuple[int, ...]) -> Result:
+def run(record: Record, seeds: tuple[int, ...], limit_s: float = LIMIT_S) -> Result:
     kernel = metal_kernel(
         name="kernel",
         input_names=list(record["inputs"]),
@@ -115,6 +118,7 @@ def run(record: Record, seeds: tuple[int, ...]) -> Result:
         ],
         init_value=record.get("init_value"),
         seeds=seeds,
+        limit_s=limit_s,
     )
 
 
@@ -151,7 +155,8 @@ def test_a_fault_is_found_and_named(
     record_property("fault", kinds_of(record)[0])
     record_property("kernel", record["name"])
 
-    faults = run(record, (seed,)).faults
+    limit_s = ENDLESS_S if "endless" in kinds_of(record) else LIMIT_S
+    faults = run(record, (seed,), limit_s).faults
 
     assert faults
     assert faults[0].kind in kinds_of(record)

@@ -58,7 +58,14 @@ def run_silu(
     )
 
 
-def run_sum(which: str, source: str, x: mx.array, threads: int = THREADS) -> Result:
+def run_sum(
+    which: str,
+    source: str,
+    x: mx.array,
+    threads: int = THREADS,
+    *,
+    counts_costs: bool = False,
+) -> Result:
     kernel = metal_kernel(f"row_sum_{which}", ["x"], ["out"], source)
     rows = len(x)
     return kernel.run(
@@ -69,6 +76,7 @@ def run_sum(which: str, source: str, x: mx.array, threads: int = THREADS) -> Res
         threadgroup=(threads, 1, 1),
         template=[("T", x.dtype), ("THREADS", threads)],
         seeds=SEEDS,
+        counts_costs=counts_costs,
     )
 
 
@@ -141,7 +149,7 @@ def test_a_threadgroup_reads_whole_lines() -> None:
     """One thread for each row touches a line of memory for each float."""
     x = normal(64, 256, name="row")
     costs = {
-        which: run_sum(which, source_of(f"row_sum_{which}"), x).costs
+        which: run_sum(which, source_of(f"row_sum_{which}"), x, counts_costs=True).costs
         for which in ROW_SUMS
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from tiny_llm_course.metal.costs import Costs
 from tiny_llm_course.metal.kernel import MetalFaultError, metal_kernel
 from tiny_llm_course.metal.variants import counting, fast, running_kernel
 
@@ -28,10 +29,16 @@ SIZES: dict[str, Any] = {
 def test_additions_and_multiplications_are_counted() -> None:
     kernel = metal_kernel("f", ["x"], ["out"], SOURCE)
 
-    costs = kernel.run(**SIZES, compiled=counting).costs
+    costs = kernel.run(**SIZES, counts_costs=True, compiled=counting).costs
 
     assert (costs.adds, costs.multiplies, costs.other_operations) == (64, 64, 0)
     assert (costs.bytes_read, costs.bytes_written, costs.lines) == (256, 256, 4)
+
+
+def test_costs_are_counted_only_for_whoever_asks() -> None:
+    kernel = metal_kernel("f", ["x"], ["out"], SOURCE)
+
+    assert kernel.run(**SIZES).costs == Costs()
 
 
 def test_what_counts_is_refused_as_usual() -> None:
@@ -52,7 +59,8 @@ def test_nobody_watches_a_kernel_that_only_runs() -> None:
     kernel = metal_kernel("f", ["x"], ["out"], racing)
 
     assert kernel.run(**SIZES).faults[0].kind == "race"
-    assert kernel.run(**SIZES, compiled=fast).costs.bytes_read == 0
+    costs = kernel.run(**SIZES, counts_costs=True, compiled=fast).costs
+    assert costs.bytes_read == 0
     assert len(running_kernel("f", ["x"], ["out"], racing)(**SIZES)) == 1
 
 

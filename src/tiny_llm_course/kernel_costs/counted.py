@@ -80,7 +80,9 @@ def counted(
         def call(**given: Any) -> list[mx.array]:  # noqa: ANN401
             values = {**dict(given.get("template", ())), **template}
             given = {**given, **sizes, "template": list(values.items())}
-            result = kernel.run(**given, seeds=SEEDS[:1], compiled=counting)
+            result = kernel.run(
+                **given, seeds=SEEDS[:1], counts_costs=True, compiled=counting
+            )
             if result.outputs is None or result.faults:
                 raise MetalFaultError(result.faults[0])
             found.costs.append(result.costs)

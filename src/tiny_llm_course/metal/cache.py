@@ -19,8 +19,10 @@ from tiny_llm_course.file_times import changed_at, least_recent
 CACHE = Path(__file__).parents[3] / ".cache" / "metal"
 """In the checkout of this file, also when working on a copy."""
 
-_NUM_KEPT = 2
-"""Of each thing that `made_once` makes: that of this version, and the one before."""
+_NUM_KEPT = 5
+"""Of each thing that `made_once` makes. A version of the course has stored headers for
+four sets of options: the usual ones, both of `suspicions`, and the one of `variants`.
+One more is of the version before."""
 
 _ABANDONED_S = 3600.0
 """A temporary folder of that age was left behind by a process that was killed."""

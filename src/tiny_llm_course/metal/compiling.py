@@ -10,12 +10,15 @@ from tiny_llm_course.metal import cache, headers
 from tiny_llm_course.metal.cache import digest, temporary_folder
 from tiny_llm_course.metal.compiler import compile_, is_gcc, version
 
-NUM_KEPT = 512
-"""The number of kernels that are kept. Each takes some 100 KB."""
+NUM_KEPT = 1024
+"""The number of kernels that are kept. Each takes some 50 KB. The mistakes of one day
+have more than 500, and whoever proves them again would find none.
+"""
 
 OPTIONS = (
     "-std=c++20",
-    "-g",
+    # Lines are all that is asked for.
+    "-g1",
     "-O1",
     "-fPIC",
     # Each access to memory calls the simulator first. The hooks are its own.
@@ -36,6 +39,8 @@ OPTIONS = (
     "-Wno-error=maybe-uninitialized",
 )
 _GCC_OPTIONS = (
+    # Where a statement begins, which -g has by itself.
+    "-gstatement-frontiers",
     # Two calls of a barrier are two barriers, so the compiler must not double one.
     "-fno-thread-jumps",
     # A call of the simulator's is made in a line of the kernel, not in a table.
@@ -45,8 +50,12 @@ _GCC_OPTIONS = (
 )
 
 _IS_MACOS = platform.system() == "Darwin"
-LINK_OPTIONS = ("-shared", *(("-undefined", "dynamic_lookup") if _IS_MACOS else ()))
-"""What a kernel calls is defined by the program that loads it."""
+LINK_OPTIONS = (
+    "-shared",
+    *(("-undefined", "dynamic_lookup") if _IS_MACOS else ("-nostdlib", "-lm")),
+)
+"""What a kernel calls is defined by the program that loads it. The linker reads only
+what has versions, mathematics."""
 
 
 def known_library(text: str, *options: str) -> Path | None:

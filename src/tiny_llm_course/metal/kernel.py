@@ -57,7 +57,7 @@ class Result:
     Args:
         outputs: Its arrays. None where it did not come so far.
         faults: Its mistakes, the cause first.
-        costs: What it has cost, counted.
+        costs: What it has cost, if that was counted.
     """
 
     outputs: list[mx.array] | None
@@ -123,6 +123,7 @@ class MetalKernel:
         seeds: Sequence[int] = SEEDS,
         limit_s: float = LIMIT_S,
         compares_orders: bool = False,
+        counts_costs: bool = False,
         compiled: Callable[[Assembled], Path] = library_of,
     ) -> Result:
         """Run the kernel, and find its mistakes.
@@ -139,6 +140,7 @@ class MetalKernel:
             seeds: The orders of the threads that are tried. Each takes its time.
             limit_s: For all orders together.
             compares_orders: Whether outputs that depend on the order are a mistake.
+            counts_costs: Whether what it costs is counted, which takes time.
             compiled: Compiles it. Others than the usual way stand in `variants.py`.
 
         Raises:
@@ -164,7 +166,9 @@ class MetalKernel:
             init_value=init_value,
             ensure_row_contiguous=self.ensure_row_contiguous,
         )
-        job = Job(library, grid, group, memory, seeds, limit_s, compares_orders)
+        job = Job(
+            library, grid, group, memory, seeds, limit_s, compares_orders, counts_costs
+        )
         answer = process.run(job)
         reporter = Reporter(
             library, self.definition.source, self.definition.header, grid, group

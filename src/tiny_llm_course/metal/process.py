@@ -71,6 +71,7 @@ class Job:
         seeds: One for each order of the threads that is tried.
         limit_s: For all of them together.
         compares_orders: Whether outputs that depend on the order are a fault.
+        counts_costs: Whether what the kernel costs is counted.
     """
 
     library: Path
@@ -80,6 +81,7 @@ class Job:
     seeds: Sequence[int]
     limit_s: float
     compares_orders: bool
+    counts_costs: bool
 
     def written(self) -> bytes:
         """Write it as `job.cpp` reads it."""
@@ -88,7 +90,7 @@ class Job:
             f"grid {' '.join(map(str, self.grid))}",
             f"threadgroup {' '.join(map(str, self.threadgroup))}",
             f"limit_s {self.limit_s}",
-            "counts_costs 1",
+            f"counts_costs {int(self.counts_costs)}",
             f"compares_orders {int(self.compares_orders)}",
             f"seeds {len(self.seeds)} {' '.join(map(str, self.seeds))}",
             f"buffers {len(self.buffers)}",
@@ -106,7 +108,8 @@ class Answer:
 
     Args:
         faults: What is wrong with the kernel.
-        costs: What its instructions have cost; the last is the rest.
+        costs: What its instructions have cost, if that was counted; the last is the
+            rest.
         outputs: The bytes of each output. None if the process did not come so far.
     """
 

@@ -1,6 +1,6 @@
 """The program that runs kernels: `src/metal_simulator`, compiled once."""
 
-from collections.abc import Sequence
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,17 +15,23 @@ LIBRARIES = ("-rdynamic", "-ldl")
 """A kernel finds in the program what it calls."""
 
 
-def simulator(options: Sequence[str] = OPTIONS) -> Path:
+def simulator(options: tuple[str, ...] = OPTIONS) -> Path:
     """Return the program, compiled if need be. The first time takes some seconds."""
-    files = sorted([*RUNTIME.glob("*.cpp"), *RUNTIME.glob("*.h")])
-    texts = [path.read_text(encoding="utf-8") for path in files]
-    sources = [path for path in files if path.suffix == ".cpp"]
 
     def make(made: Path) -> None:
+        sources = sorted(RUNTIME.glob("*.cpp"))
         with temporary_folder() as folder, ThreadPoolExecutor(NUM_JOBS) as pool:
             objects = [folder / f"{path.stem}.o" for path in sources]
             arguments = [["-c", str(path), *options] for path in sources]
             list(pool.map(compile_, objects, arguments))
             compile_(made, [*map(str, objects), *options, *LIBRARIES])
 
-    return made_once("simulator", digest([version(), *options, *texts]), make)
+    return made_once("simulator", _key(options), make)
+
+
+@functools.cache
+def _key(options: tuple[str, ...]) -> str:
+    """Return a digest of all that the program is made of."""
+    files = sorted([*RUNTIME.glob("*.cpp"), *RUNTIME.glob("*.h")])
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    return digest([version(), *options, *texts])

@@ -6,7 +6,7 @@ by all threads of the threadgroup (MSL 4.4).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tiny_llm_course.metal.shared_variables import shared_variables
@@ -80,14 +80,14 @@ def check_edits(source: str) -> list[Edit]:
     return edits
 
 
-def include_edits(tokens: list[Token]) -> Iterator[Edit]:
+def include_edits(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Take the headers of Metal's library away: all of it is there already."""
     for token in tokens:
         if token.kind == "include":
             yield Edit(token.start, token.end, "")
 
 
-def _vector_edits(tokens: list[Token]) -> Iterator[Edit]:
+def _vector_edits(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Make `make_vec<T, 4>(` of `vec<T, 4>(`."""
     for at, token in enumerate(tokens[:-1]):
         if token.text != "vec" or tokens[at + 1].text != "<":
@@ -100,7 +100,7 @@ def _vector_edits(tokens: list[Token]) -> Iterator[Edit]:
             yield Edit(token.start, token.end, "make_vec")
 
 
-def literal_edits(tokens: list[Token]) -> Iterator[Edit]:
+def literal_edits(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Give each literal with a point the type that Metal gives it."""
     for token in tokens:
         found = _POINT.match(token.text) if token.kind == "number" else None
@@ -115,7 +115,7 @@ def literal_edits(tokens: list[Token]) -> Iterator[Edit]:
             yield Edit(token.start, token.end, f"bfloat({digits}f)")
 
 
-def _return_edits(tokens: list[Token]) -> Iterator[Edit]:
+def _return_edits(tokens: Sequence[Token]) -> Iterator[Edit]:
     """Say that a thread leaves the kernel here."""
     for token, after in pairwise(tokens):
         if token.text == "return" and after.text == ";":
@@ -150,7 +150,7 @@ def members_like_swizzles(source: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _swizzle_edits(tokens: list[Token], members: frozenset[str]) -> Iterator[Edit]:
+def _swizzle_edits(tokens: Sequence[Token], members: frozenset[str]) -> Iterator[Edit]:
     """Ask for several components by their numbers."""
     for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if before.text not in {".", "->"} or not _SWIZZLE.fullmatch(token.text):

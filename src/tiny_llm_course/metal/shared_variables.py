@@ -1,5 +1,6 @@
 """The threadgroup variables of a source: where they stand, what they are (MSL 4.4)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tiny_llm_course.metal.tokens import Token, tokens_of
@@ -42,7 +43,7 @@ def shared_variables(source: str) -> list[list[SharedVariable]]:
     return found
 
 
-def _declared(source: str, tokens: list[Token]) -> list[SharedVariable]:
+def _declared(source: str, tokens: Sequence[Token]) -> list[SharedVariable]:
     """Read one declaration. A pointer or reference into threadgroup memory is none."""
     pieces, semicolon = _pieces(tokens[1:])
     named = [_name_and_sizes(piece) for piece in pieces]
@@ -57,7 +58,7 @@ def _declared(source: str, tokens: list[Token]) -> list[SharedVariable]:
     ]
 
 
-def _pieces(tokens: list[Token]) -> tuple[list[list[Token]], Token | None]:
+def _pieces(tokens: Sequence[Token]) -> tuple[list[list[Token]], Token | None]:
     """Split a declaration at its commas, up to the semicolon that ends it."""
     pieces: list[list[Token]] = [[]]
     waiting: list[str] = []

@@ -1,5 +1,6 @@
 """The words of a Metal source: enough of C++'s grammar to find one and replace it."""
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -37,13 +38,17 @@ class Token:
         return self.start + len(self.text)
 
 
-def tokens_of(source: str) -> list[Token]:
-    """Split a source into its tokens, without space and comments."""
-    return [
+@functools.lru_cache
+def tokens_of(source: str) -> tuple[Token, ...]:
+    """Split a source into its tokens, without space and comments.
+
+    Every call of a kernel reads its source, and several readers do.
+    """
+    return tuple(
         Token(str(found.lastgroup), found.group(), found.start())
         for found in _TOKEN.finditer(source)
         if found.lastgroup != "space"
-    ]
+    )
 
 
 def line_of(source: str, place: int) -> int:
