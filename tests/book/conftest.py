@@ -194,7 +194,8 @@ class Window:
         assert file.read_bytes(), "a check sees what Python reads, and no browser"
         self.opened.complaints.clear()
         self.opened.show()
-        self.opened.page.goto("about:blank")  # a page with the same name is left, too
+        if self.opened.page.url.partition("#")[0] == file.as_uri():
+            self.opened.page.goto("about:blank")  # else it would stay, whatever its #
         self.opened.page.goto(file.as_uri())
         return self.opened
 

@@ -85,6 +85,15 @@ def test_both_sides_of_the_promise_are_checked() -> None:
     assert {"the tests tell right from wrong", "the starter passes nothing"} <= claims
 
 
+def test_what_a_step_has_from_the_start_is_no_garbage_to_look_for(root: Path) -> None:
+    """Looking through all that PyTorch brings along takes longer than many a test."""
+    code = "import gc, torch; print(any(one is torch for one in gc.get_objects()))"
+
+    ((_, outcome),) = Runner(Kept(root)).run([Step("it ends", ("-c", code))])
+
+    assert outcome.output == "False\n"
+
+
 READING = {
     "a file": "open('data.txt').read()",
     "a module": "import sys; sys.path.append('.'); import package.module",

@@ -42,6 +42,7 @@ seconds. Nothing of the course is among it, as each step notes what it reads."""
 
 PRELOADED = (
     *("asyncio", "click.testing", "numpy", "pytest", "rich.console", "torch"),
+    *("matplotlib.figure", "playwright.sync_api", "sphinx.builders.html"),
     "transformers.models.auto.tokenization_auto",  # as mlx_lm does
 )
 
