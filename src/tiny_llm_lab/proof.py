@@ -4,7 +4,7 @@ It is a plugin of pytest, which has run the tests on the reference before.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import pytest
 
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
     Outcome,
+    does_the_same,
     explain,
+    tells,
     verdict_on,
 )
 from tiny_llm_course.grading.engine.plugin import OUTCOMES
@@ -100,21 +102,20 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
     """
     wrong, right = misconceptions(task), accepted(task)
     own = [trial for trial in trials if trial.task == task]
-    outcomes = {one.name: _outcomes(one, own) for one in wrong}
     return Score(
         task,
         len(wrong),
         len(right),
-        tuple(name for name, came in outcomes.items() if not _first_failure(came)),
+        tuple(one.name for one in wrong if not _first_failure(_outcomes(one, own))),
         tuple(
             (one.name, failure)
             for one in right
             if (failure := _first_failure(_outcomes(one, own)))
         ),
         tuple(
-            (name, " and ".join(named) or "none")
-            for name, came in outcomes.items()
-            if (named := [one.name for one in explain(came, wrong)]) != [name]
+            (one.name, " and ".join(each.name for each in named) or "none")
+            for one in wrong
+            if (named := _named(one, own, wrong)) != [one]
         ),
         tuple(
             (one.name, trial.test)
@@ -122,6 +123,23 @@ def score(task: Address, trials: Sequence[Trial]) -> Score:
             if (trial := _failed_elsewhere(one, trials))
         ),
     )
+
+
+def _named(
+    one: Specimen, trials: Sequence[Trial], known: Sequence[Specimen]
+) -> list[Specimen]:
+    """Return the mistakes that are named where a solution makes a known one.
+
+    `explain` begins with the first failing test. Where no other mistake fails it alike,
+    the known one is named, and nothing need be run that tells it from others.
+    """
+    outcomes = _outcomes(one, trials)
+    first = next((it for it in outcomes if it.verdict and it.verdict.evidence), None)
+    if first and tells(one, first, has_passed=False):
+        alike = [each for each in known if does_the_same(each, first)]
+        if alike == [one]:
+            return alike
+    return explain([*_outcomes(one, trials)], known)
 
 
 def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
@@ -140,11 +158,11 @@ def _failed_elsewhere(one: Specimen, trials: Sequence[Trial]) -> Trial | None:
     return None
 
 
-def _outcomes(one: Specimen, trials: Sequence[Trial]) -> list[Outcome]:
-    """Run all tests of a task on one known solution."""
-    return [Outcome(trial, verdict_on(one, trial)) for trial in trials]
+def _outcomes(one: Specimen, trials: Sequence[Trial]) -> Iterator[Outcome]:
+    """Run the tests of a task on one known solution, each when it is asked for."""
+    return (Outcome(trial, verdict_on(one, trial)) for trial in trials)
 
 
-def _first_failure(outcomes: Sequence[Outcome]) -> str:
+def _first_failure(outcomes: Iterable[Outcome]) -> str:
     """Return the message of the first failing test, or an empty text."""
     return next((str(one.verdict) for one in outcomes if one.verdict), "")
