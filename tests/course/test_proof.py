@@ -10,9 +10,10 @@ from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import TextEvidence, WrongError
 from tiny_llm_course.solution import NotingSolution, load_solution
+from tiny_llm_course.specimens import misconceptions
 from tiny_llm_course.syllabus import Address, Day
 from tiny_llm_lab.commands import test_grader as proving
-from tiny_llm_lab.proof import Score, score
+from tiny_llm_lab.proof import Passed, Score, score
 
 SAMPLER = "sampler.make_sampler"
 TEMPERATURE, TOP_P = Address(1, 7, 1), Address(1, 7, 3)
@@ -50,6 +51,19 @@ def test_a_task_may_fail_with_what_it_builds_on() -> None:
 
 def test_a_test_that_does_not_use_the_name_cannot_tell() -> None:
     assert misplaced(TOP_P, trial_of(TEMPERATURE, "basics.silu")) == {}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "is_run"), [(SAMPLER, True), ("basics.silu", False)]
+)
+def test_a_passed_test_is_run_where_a_name_that_it_uses_is_replaced(
+    symbol: str, is_run: bool
+) -> None:
+    """The reference has passed it, and no other name of a mistake is its own."""
+    trial = Passed(**vars(trial_of(TOP_P, symbol)))
+    wrong = misconceptions(TOP_P)[0].as_solution()
+
+    assert (trial.run(wrong) is not None) == is_run
 
 
 def tells_who_is_who(grade: Grader) -> None:
