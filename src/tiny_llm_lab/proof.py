@@ -3,6 +3,7 @@
 It is a plugin of pytest, which has run the tests on the reference before.
 """
 
+import gc
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -73,6 +74,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Run the tests on all known solutions of their tasks."""
     path, trials = session.config.getoption("--scores"), trials_of(session)
     assert isinstance(path, Path)
+    # Some tests collect garbage, and would look through all modules each time.
+    gc.collect()
+    gc.freeze()
     for task in dict.fromkeys(trial.task for trial in trials):
         append_score(path, score(task, trials))
 
