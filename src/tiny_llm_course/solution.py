@@ -73,7 +73,7 @@ class Solution:
         if imported := sys.modules.get(f"{self.package}.{file}"):
             return imported
         try:
-            with _lent(self._other_names, self.folder):
+            with lent(self._other_names, self.folder):
                 return importlib.import_module(f"{self.package}.{file}")
         except Unsolved:
             raise
@@ -185,7 +185,7 @@ def _bare_package(name: str, folder: Path) -> types.ModuleType:
 
 
 @contextlib.contextmanager
-def _lent(names: set[str], folder: Path) -> Generator[None]:
+def lent(names: set[str], folder: Path) -> Generator[None]:
     """Make the names of other packages refer to `folder` inside the `with` block."""
     owned = _withdraw(names)
     sys.modules.update({name: _bare_package(name, folder) for name in names})

@@ -3,7 +3,7 @@
 import functools
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -104,6 +104,10 @@ class Overlay(Solution):
         if symbol in self._replaced:
             return self._replaced[symbol]
         return super().get(symbol)
+
+    def is_unchanged_in(self, symbols: Collection[str]) -> bool:
+        """Tell whether these public names are those of the reference."""
+        return self._replaced.keys().isdisjoint(symbols)
 
 
 UNCHANGED = Overlay("", None)

@@ -215,6 +215,7 @@ def kernels() -> list[str]:
     return list(dict.fromkeys(one for task in tasks() for one in task.kernels))
 
 
+@functools.cache
 def task_at(address: Address | str) -> Task:
     """Return the task at `address`."""
     wanted = Address.parse(address) if isinstance(address, str) else address
@@ -247,12 +248,11 @@ def brought_by(name: str) -> tuple[int, int] | None:
     return address and (address.week, address.day)
 
 
-def foundations(task: Task) -> set[Address]:
+@functools.cache
+def foundations(task: Task) -> frozenset[Address]:
     """Return all tasks that `task` builds on, directly or not."""
-    found = set(task.builds_on)
-    for address in task.builds_on:
-        found |= foundations(task_at(address))
-    return found
+    below = (foundations(task_at(address)) for address in task.builds_on)
+    return frozenset(task.builds_on).union(*below)
 
 
 def tasks_of(symbol: str) -> list[Task]:

@@ -133,6 +133,7 @@ def problems() -> Iterator[str]:
     yield from (f"{one}: no public name" for one in entries.keys() - public_names())
 
 
+@functools.cache
 def _of_its_tasks(symbol: str) -> tuple[str, ...]:
     """Return the test name prefixes of a symbol's tasks, and of those building on them.
 

@@ -10,6 +10,7 @@ from mlx.utils import tree_flatten
 
 from tiny_llm_course.checkpoint.names import EMBEDDED
 from tiny_llm_course.grading.judgement.inputs import gain, normal, weight
+from tiny_llm_course.grading.scenarios import lean_mlx_lm
 
 Weights = dict[str, mx.array]
 """Arrays by their names in a checkpoint, such as "q_proj.weight"."""
@@ -180,8 +181,7 @@ def embedded() -> tuple[Architecture, Weights]:
 
 def mlx_model(sizes: Architecture, weights: Weights) -> Any:  # noqa: ANN401 - untyped
     """Build the model that `mlx_lm` would load from a checkpoint of these weights."""
-    from mlx_lm.models import qwen2
-
+    qwen2 = lean_mlx_lm.module("models.qwen2")
     model = qwen2.Model(qwen2.ModelArgs(model_type="qwen2", **sizes.as_config()))
     model.load_weights(list(weights.items()))
     return model

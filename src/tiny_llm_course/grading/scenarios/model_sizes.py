@@ -5,6 +5,7 @@ from typing import Any
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.scenarios import lean_mlx_lm
 from tiny_llm_course.grading.scenarios.architecture import Architecture
 from tiny_llm_course.layout import wrapped
 from tiny_llm_course.solution import Solution
@@ -22,9 +23,8 @@ class Sized(Call):
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Call the function with a config object like that of `mlx_lm`."""
-        from mlx_lm.models.qwen2 import ModelArgs
-
-        config = ModelArgs(model_type="qwen2", **self.sizes.as_config())
+        qwen2 = lean_mlx_lm.module("models.qwen2")
+        config = qwen2.ModelArgs(model_type="qwen2", **self.sizes.as_config())
         return solution.get(self.symbol)(config, *self.args, **self.kwargs)
 
     def __str__(self) -> str:
