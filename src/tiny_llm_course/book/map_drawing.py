@@ -1,9 +1,11 @@
 """The drawing of the map: a page's HTML, in which each part is a link."""
 
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import groupby
+from typing import Any
 
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.book.map_parts import (
@@ -51,7 +53,13 @@ def text(name: str, **values: object) -> str:
         name: Its key in the map's file of the catalogue.
         **values: What the data of the map do not have.
     """
-    return say(f"model_map.{name}", **values, **values_of(DATA, "numbers"))
+    return say(f"model_map.{name}", **values, **_numbers())
+
+
+@functools.cache
+def _numbers() -> Mapping[str, Any]:
+    """Return the numbers of the map. Each of sixty sentences on a page is given them."""
+    return values_of(DATA, "numbers")
 
 
 def task_link(task: Task) -> str:
@@ -79,7 +87,7 @@ def _sentence() -> str:
     """Return the tokens of the prompt, and the one that the loop brings back."""
     tokens: list[str] = values_of(DATA, "data")["tokens"]
     chips = "".join(f'<li class="map-token">{escape(one)}</li>' for one in tokens)
-    returned = escape(values_of(DATA, "numbers")["next"])
+    returned = escape(_numbers()["next"])
     return (
         f'<ol class="map-sentence" aria-label="{_text("sentence")}">{chips}'
         f'<li class="map-token map-next">{returned}</li></ol>'
