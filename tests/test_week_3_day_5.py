@@ -288,6 +288,14 @@ def test_task_4_the_number_of_a_token_is_the_same_among_the_likeliest(
     grade.assert_equal(call, [True] * 40)
 
 
+@pytest.mark.parametrize("num_top", [0, 2])
+def test_task_4_log_probabilities_can_be_sent(grade: Grader, num_top: int) -> None:
+    """JSON has the numbers of Python, and none of NumPy or MLX."""
+    call = OfTokens(LOGPROBS, (normal(3, 9), [4, 0, 8], num_top), part="in_json")
+
+    grade.assert_that(grade.run(call), call, say("week_3_day_5.complaints.not_json"))
+
+
 @pytest.mark.parametrize("num_top", [0, 1, 3, 9, 20])
 def test_task_4_the_likeliest_tokens_come_in_order(grade: Grader, num_top: int) -> None:
     """As many as are asked for, and all if that is more than there are."""
@@ -547,6 +555,13 @@ def test_task_5_ends_where_the_parameters_say(
     grade.assert_equal(answering(job, part=part), right[part])
 
 
+def test_task_5_the_tokens_of_a_stop_text_are_told(grade: Grader) -> None:
+    """They are no part of the text, but only an end token is told as None."""
+    call = answering(Job("Once", " upon a time", {"stop": ("on a",)}), part="tokens")
+
+    grade.assert_equal(call, [list(b" upon a")])
+
+
 @pytest.mark.parametrize("part", ["text", "ending"])
 def test_task_5_a_stop_text_ends_one_request_only(grade: Grader, part: str) -> None:
     jobs = (
@@ -618,6 +633,17 @@ def test_task_5_an_aborted_request_tells_nothing_more(
     call = answering(*jobs, named={"max_num_seqs": 2}, part=part)
 
     grade.assert_equal(call, right)
+
+
+def test_task_5_nothing_is_computed_for_who_was_aborted(grade: Grader) -> None:
+    """Of " upon a time" three letters; of the other request everything."""
+    jobs = (Job("a:", " upon a time", leaves=3), Job("b:", " upon a time"))
+    call = answering(*jobs, part="computed")
+
+    most = len("a: u") + len("b: upon a time")
+    computed = grade.run(call)
+    told = say("week_3_day_5.complaints.for_nobody", computed=computed, most=most)
+    grade.assert_that(computed <= most, call, told)
 
 
 def test_task_5_abort_says_when_there_is_no_such_request(grade: Grader) -> None:
@@ -833,14 +859,18 @@ def test_task_6_log_probabilities_of_a_prompt_agree_with_transformers(
 
 
 @pytest.mark.parametrize("prompt", ["Once", "I"])
+@pytest.mark.parametrize("answer", [" upon", ""], ids=["answer", "nothing"])
 @pytest.mark.parametrize(
     ("params", "num_told"), [({}, 0), ({"prompt_logprobs": True}, 1)], ids=str
 )
 def test_task_6_reports_a_prompt_once_and_when_asked(
-    grade: Grader, params: Params, num_told: int, prompt: str
+    grade: Grader, params: Params, num_told: int, answer: str, prompt: str
 ) -> None:
-    """With the first output. The first token of a prompt is predicted by nothing."""
-    job = Job(prompt, " upon", params)
+    """With the first output, be it the end token alone.
+
+    The first token of a prompt is predicted by nothing.
+    """
+    job = Job(prompt, answer, params)
     call = answering(job, part="prompt_reports")
 
     grade.assert_equal(call, [[[0, len(prompt), True]][:num_told]])
@@ -896,6 +926,16 @@ def test_task_6_a_request_that_fails_says_why(grade: Grader) -> None:
     why = say("week_3_day_5.complaints.fails_at", text="a fox and")
     told = say("week_3_day_5.complaints.no_reason", got=errors[1], why=why)
     grade.assert_that(why in (errors[1] or ""), call, told)
+
+
+def test_task_6_a_request_that_fails_is_in_the_log(grade: Grader) -> None:
+    """With the traceback, which names the line."""
+    call = answering(*FAILING, part="log")
+
+    log = "\n".join(grade.run(call))
+    why = say("week_3_day_5.complaints.fails_at", text="a fox and")
+    told = say("week_3_day_5.complaints.not_logged", why=why)
+    grade.assert_that("Traceback" in log and why in log, call, told)
 
 
 @each_room

@@ -774,6 +774,68 @@ def test_task_4_counts_for_a_dashboard(grade: Grader) -> None:
     grade.assert_equal(served(drive, "GET /metrics"), (200, True, True))
 
 
+def test_task_4_asks_the_gate_who_may_come_in(grade: Grader) -> None:
+    """All prompts of a body, or none: two have a place each, and a third has none."""
+
+    def drive(site: Site) -> tuple[list[int], int]:
+        bodies = (["x", "y", "z"], ["x", "y"])
+        statuses = [site.post(prompt=prompts).status_code for prompts in bodies]
+        return statuses, len(site.engine.heard)
+
+    shown = COMPLETE.replace('"Hi"', '["x", "y", "z"]') + ", then with two prompts"
+    call = served(drive, shown, places=2)
+
+    grade.assert_equal(call, ([429, 200], 2))
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [("to its end", "stop"), ("to its limit", "length"), ("to an error", "error")],
+)
+def test_task_4_gives_places_back_and_tells_why(
+    grade: Grader, way: str, reason: str
+) -> None:
+    """Whatever a request comes to, the next one gets its place."""
+
+    def drive(site: Site) -> tuple[int, list[str], int]:
+        site.post(max_tokens=2 if reason == "length" else 9)
+        site.waits_until(lambda: not site.gate.num_open)
+        return site.gate.num_open, site.tally.reasons[:], site.post().status_code
+
+    settings = {"fails_at": 2} if reason == "error" else {}
+    call = served(
+        drive, f"{COMPLETE}, {way}", engine=settings, places=1, is_raised=False
+    )
+
+    grade.assert_equal(call, (0, [reason], 500 if reason == "error" else 200))
+
+
+def test_task_4_who_leaves_gives_the_place_back(grade: Grader) -> None:
+    def drive(site: Site) -> tuple[int, list[str]]:
+        with site.leaving(max_tokens=90):
+            site.waits_until(lambda: bool(site.engine.heard))
+        site.waits_until(lambda: not site.gate.num_open)
+        return site.gate.num_open, site.tally.reasons
+
+    call = served(drive, "POST /v1/completions, then hang up", engine=SLOW, places=1)
+
+    grade.assert_equal(call, (0, ["abort"]))
+
+
+def test_task_4_tells_the_counters_what_the_engine_gives(grade: Grader) -> None:
+    """And everybody what the counters say."""
+
+    def drive(site: Site) -> tuple[list[int | None], list[str], str]:
+        site.post()
+        site.waits_until(lambda: bool(site.tally.reasons))
+        told = site.http("GET", "/metrics").text
+        return site.tally.tokens, site.tally.open, told
+
+    call = served(drive, f"{COMPLETE}, GET /metrics", places=1)
+
+    grade.assert_equal(call, ([*b"a fox", None], [], "answers_total 1\n"))
+
+
 def test_task_4_shuts_its_door_when_it_drains(grade: Grader) -> None:
     def drive(site: Site) -> tuple[int, int]:
         site.host.begin(site.app.state.engine_thread.drain())
@@ -951,3 +1013,22 @@ def test_task_5_who_leaves_aborts(grade: Grader, has_begun: bool) -> None:
     call = served(drive, f"{STREAM}, then hang up", engine=engine)
 
     grade.assert_equal(call, (False, 2, True))
+
+
+@pytest.mark.parametrize("leaves", [True, False])
+def test_task_5_a_stream_gives_its_place_back(grade: Grader, leaves: bool) -> None:
+    """When it has ended, and when its client has left."""
+
+    def drive(site: Site) -> tuple[int, list[str]]:
+        if leaves:
+            with site.leaving(stream=True, max_tokens=90) as connection:
+                connection.recv(1000)
+        else:
+            site.post(stream=True)
+        site.waits_until(lambda: not site.gate.num_open)
+        return site.gate.num_open, site.tally.reasons
+
+    shown = f"{STREAM}, then hang up" if leaves else STREAM
+    call = served(drive, shown, engine=SLOW if leaves else {}, places=1)
+
+    grade.assert_equal(call, (0, ["abort" if leaves else "stop"]))

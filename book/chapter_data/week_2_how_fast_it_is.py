@@ -44,6 +44,7 @@ def numbers() -> dict[str, Any]:
             rung.replace(" ", "_"): _of_rung(rung, before)
             for before, rung in itertools.pairwise(("week 1", *RUNGS))
         },
+        "avx512": _over_the_best_peer(measured.bench(measured.AVX512)["rows"]),
         "avx2": _over_the_best_peer(measured.bench(measured.AVX2)["rows"]),
         "read": machine.read_bytes_per_s / 1e9,
         "best_read": machine.best_read_bytes_per_s / 1e9,
@@ -135,6 +136,7 @@ def tables() -> dict[str, Table]:
             ["command", f"`{kept['command']}`"],
         ],
         "speeds-large": speeds(kept["rows"], QWEN2_0_5B),
+        "speeds-avx512": speeds(measured.bench(measured.AVX512)["rows"], QWEN2_0_5B),
         "speeds-avx2": speeds(measured.bench(measured.AVX2)["rows"], QWEN2_0_5B),
         "speeds-embedded": speeds(kept["rows"], EMBEDDED_MODEL),
         "bytes-large": bytes_read(kept["rows"]),

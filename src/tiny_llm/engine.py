@@ -31,7 +31,8 @@ class Engine:
     with "length" at `max_tokens` tokens or when it has as many as fit.
 
     If the step raises, it is repeated for one row after the other. A row that raises
-    then, or whose token cannot be chosen, ends with "error". All others go on.
+    then, or whose token cannot be chosen, ends with "error", and the log has the
+    traceback. All others go on.
 
     Attributes:
         tokenizer: The one that it was given, which a server needs as well.

@@ -46,7 +46,8 @@ def token_logprobs(
         log p = logits - log(sum(exp(logits) over V))
 
     The sum is accumulated in float32 whatever the dtype of the logits. The entry of a
-    token and that of the same token among the likeliest are the same number.
+    token and that of the same token among the likeliest are the same number. All
+    numbers are Python's own, which JSON can write.
 
     Args:
         logits: What the model says of each place.

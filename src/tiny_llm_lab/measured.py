@@ -27,8 +27,11 @@ from tiny_llm_lab.records import Row
 
 BENCH = "bench"
 
+AVX512 = "bench-avx512"
+"""A run beside ONNX Runtime and OpenVINO."""
+
 AVX2 = "bench-avx2"
-"""A run on a machine without AVX-512, beside ONNX Runtime and OpenVINO."""
+"""The same on a machine without AVX-512."""
 
 
 def bench(run: str = BENCH) -> Mapping[str, Any]:

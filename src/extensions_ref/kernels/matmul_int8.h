@@ -124,6 +124,27 @@ void fill_tile(
   }
 }
 
+/// Memory that will be needed, asked for part by part while something else is computed.
+class AskAhead {
+ public:
+  AskAhead(const void* first, const void* last, int num_parts)
+      : first_(static_cast<const std::byte*>(first)),
+        num_bytes_(static_cast<const std::byte*>(last) - first_),
+        num_parts_(num_parts) {}
+
+  void ask_for_part() {
+    const std::ptrdiff_t end = num_bytes_ * ++num_asked_ / num_parts_;
+    for (; at_ < end; at_ += 64) __builtin_prefetch(first_ + at_, 0, 2);
+  }
+
+ private:
+  const std::byte* first_;
+  std::ptrdiff_t num_bytes_;
+  int num_parts_;
+  int num_asked_ = 0;
+  std::ptrdiff_t at_ = 0;
+};
+
 /// Compute 64 outputs of every token, or as many as there are from `first_row` on.
 template <class Scale>
 void multiply_panels(
@@ -143,6 +164,12 @@ void multiply_panels(
   for (int row = 0; row < num_rows; row += panel_rows) {
     pack_panel(w, first_row + row, panel(row));
   }
+  // The other threads take what lies between.
+  const int next_row =
+      std::min(first_row + rows_together * threads().size(), w.num_rows);
+  const int end_row = std::min(next_row + rows_together, w.num_rows);
+  const int num_panels = (num_rows - 1) / panel_rows + 1;
+  AskAhead next{w.row(next_row), w.row(end_row), num_panels * tiles.size()};
   const Inputs inputs{w.groups(), w.group_size / 4, w.bits};
   for (int tile = 0; tile < tiles.size(); ++tile) {
     const Tokens tokens = tiles[tile];
@@ -151,6 +178,7 @@ void multiply_panels(
     for (int row = 0; row < num_rows; row += panel_rows) {
       const Outputs outputs{
           first + row, w.num_rows, std::min(panel_rows, num_rows - row)};
+      next.ask_for_part();
       multiply(panel(row), tokens, outputs, inputs);
     }
   }

@@ -62,12 +62,15 @@ void pack_portable(const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t*
 template <int num_bytes>
 TINY_LLM_AVX512_VNNI inline __m512i load_four(
     const std::byte* const* rows, int offset) {
-  __m128i parts[4] = {};
-  for (int r = 0; r < 4; ++r) std::memcpy(&parts[r], rows[r * 4] + offset, num_bytes);
-  __m512i four = _mm512_castsi128_si512(parts[0]);
-  four = _mm512_inserti32x4(four, parts[1], 1);
-  four = _mm512_inserti32x4(four, parts[2], 2);
-  return _mm512_inserti32x4(four, parts[3], 3);
+  const auto load = [&](int r) TINY_LLM_AVX512_VNNI {
+    __m128i part = {};
+    std::memcpy(&part, rows[r * 4] + offset, num_bytes);
+    return part;
+  };
+  __m512i four = _mm512_castsi128_si512(load(0));
+  four = _mm512_mask_broadcast_i32x4(four, 0x00f0, load(1));
+  four = _mm512_mask_broadcast_i32x4(four, 0x0f00, load(2));
+  return _mm512_mask_broadcast_i32x4(four, 0xf000, load(3));
 }
 
 /// Turn 16 bytes of 16 rows into 4 registers, each with 4 bytes of every row; or fewer
@@ -102,16 +105,16 @@ inline void ask_for_next(const std::byte* const* rows, int row_bytes, int offset
 }
 
 /// Bytes are transposed as they are stored, and their parts taken out afterwards.
-template <class Scale>
+template <int bits, class Scale>
 TINY_LLM_AVX512_VNNI void pack_avx512(
     const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* q) {
   const std::byte* rows[panel_rows];
   for (int r = 0; r < panel_rows; ++r) {
     rows[r] = reinterpret_cast<const std::byte*>(w.row(row_of_panel(w, first_row, r)));
   }
-  const int per_byte = 8 / w.bits;
+  constexpr int per_byte = 8 / bits;
   const int plane = block_size(w) / per_byte;
-  const __m512i mask = _mm512_set1_epi8(static_cast<char>((1 << w.bits) - 1));
+  const __m512i mask = _mm512_set1_epi8(static_cast<char>((1 << bits) - 1));
   const int row_bytes = w.num_columns / per_byte;
   int done = 0;  // bytes of the block
   for (int offset = 0; offset < row_bytes; offset += 16) {
@@ -125,9 +128,9 @@ TINY_LLM_AVX512_VNNI void pack_avx512(
       transpose<16>(rows, offset, columns);
     }
     for (int c = 0; c < (is_half ? 2 : 4); ++c) {
+#pragma GCC unroll 4
       for (int part = 0; part < per_byte; ++part) {
-        const __m128i shift = _mm_cvtsi32_si128(part * w.bits);
-        const __m512i parts = _mm512_srl_epi16(columns[c], shift);
+        const __m512i parts = _mm512_srli_epi16(columns[c], part * bits);
         _mm512_storeu_si512(
             q + part * plane * panel_rows, _mm512_and_si512(parts, mask));
       }
@@ -138,6 +141,14 @@ TINY_LLM_AVX512_VNNI void pack_avx512(
       done = 0;
     }
   }
+}
+
+template <class Scale>
+void pack_avx512(
+    const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* q) {
+  if (w.bits == 2) return pack_avx512<2>(w, first_row, q);
+  if (w.bits == 4) return pack_avx512<4>(w, first_row, q);
+  pack_avx512<8>(w, first_row, q);
 }
 
 /// Widen numbers that stand in the lower halves of words, or in the upper ones.

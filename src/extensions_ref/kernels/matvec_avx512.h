@@ -104,7 +104,7 @@ inline constexpr int line_ahead_bytes = 2048;
 inline constexpr int scales_ahead_bytes = 512;
 
 inline void ask_for(const void* start, int ahead_bytes) {
-  __builtin_prefetch(static_cast<const std::byte*>(start) + ahead_bytes, 0, 0);
+  _mm_prefetch(static_cast<const char*>(start) + ahead_bytes, _MM_HINT_NTA);
 }
 
 /// Compute some rows side by side, which share what is loaded of x: the row `o` and those
@@ -187,7 +187,8 @@ TINY_LLM_AVX512_VNNI void matvec_avx512(
     _mm_storeu_ps(each, sums_of(sums));
     for (int r = 0; r < 4; ++r) y[o + r * quarter] = each[r];
   }
-  for (o += 3 * quarter; o < rows.last; ++o) {
+  o += 3 * quarter;
+  for (; o < rows.last; ++o) {
     __m512 sums[1];
     rows_avx512<bits, group_size>(x, lines.get(), w, o, 0, sums);
     y[o] = _mm512_reduce_add_ps(sums[0]);

@@ -100,7 +100,7 @@ void matvec_best(
 /// So pieces are long, but not so long that all wait for a thread that is late.
 inline int num_pieces_of(std::ptrdiff_t num_bytes) {
   constexpr std::ptrdiff_t least = 16 * 1024;
-  constexpr std::ptrdiff_t most = 256 * 1024;
+  constexpr std::ptrdiff_t most = 1024 * 1024;
   const int size = threads().size();
   const std::ptrdiff_t for_each = 1 + num_bytes / (most * size);
   return static_cast<int>(

@@ -137,10 +137,12 @@ class LayerParts {
 
   /// Add a bias to each vector, in place.
   void add_bias(const TokenVectors& y, const float* bias) const {
-    for (int token = 0; token < num_tokens; ++token) {
-      float* const row = y.data() + static_cast<std::ptrdiff_t>(token) * y.length();
-      for (int o = 0; o < y.length(); ++o) row[o] += bias[o];
-    }
+    share_rows(num_tokens, y.length(), [&](Rows tokens) {
+      for (int token = tokens.first; token < tokens.last; ++token) {
+        float* const row = y.data() + std::ptrdiff_t{token} * y.length();
+        for (int o = 0; o < y.length(); ++o) row[o] += bias[o];
+      }
+    });
   }
 
   /// Rotate the heads of each token, of which the first stands at position `offset`.
@@ -196,8 +198,11 @@ class LayerParts {
 
   /// Add vectors to y, in place.
   void add(const TokenVectors& more, float* y) const {
-    const std::ptrdiff_t count = std::ptrdiff_t{num_tokens} * more.length();
-    for (std::ptrdiff_t i = 0; i < count; ++i) y[i] += more.data()[i];
+    share_rows(num_tokens, more.length(), [&](Rows tokens) {
+      const std::ptrdiff_t first = std::ptrdiff_t{tokens.first} * more.length();
+      const std::ptrdiff_t last = std::ptrdiff_t{tokens.last} * more.length();
+      for (std::ptrdiff_t i = first; i < last; ++i) y[i] += more.data()[i];
+    });
   }
 
  private:
@@ -212,8 +217,8 @@ class LayerParts {
     Int8Buffer buffer;
     const Int8Activations rounded =
         buffer.round(x.data(), all[0]->num_columns, all[0]->group_size, all[0]->bits);
-    // Two for each thread: together with those of the other matrices it is enough.
-    const int num_pieces = 2 * threads().size();
+    // One for each thread: together with those of the other matrices it is enough.
+    const int num_pieces = threads().size();
     threads().run(static_cast<int>(count) * num_pieces, [&](int number) {
       const auto i = static_cast<std::size_t>(number / num_pieces);
       const std::int64_t piece = number % num_pieces;

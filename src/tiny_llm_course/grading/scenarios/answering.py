@@ -12,11 +12,12 @@ from tiny_llm_course.grading.scenarios.architecture import mlx_model
 from tiny_llm_course.grading.scenarios.draws import Params, built, told
 from tiny_llm_course.grading.scenarios.fakes import ByteTokenizer, ids_of
 from tiny_llm_course.grading.scenarios.languages import Language
+from tiny_llm_course.grading.scenarios.quiet import logged
 from tiny_llm_course.solution import Solution
 
 ENGINE = "engine.Engine"
 
-OF_THE_ENGINE = ("left", "room", "load", "shows_tokenizer")
+OF_THE_ENGINE = ("left", "room", "load", "computed", "log", "shows_tokenizer")
 """What `_Service` tells of an engine."""
 
 _CALLS = "week_3_day_5.calls"
@@ -156,7 +157,8 @@ class Answering(Call):
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Answer all jobs, and return the part of each."""
         served = _Service(self, solution)
-        served.run()
+        with logged(served.log):
+            served.run()
         if self.part in OF_THE_ENGINE:
             return getattr(served, self.part)
         chosen = self.only or range(len(self.jobs))
@@ -304,6 +306,7 @@ class _Service:
         failing = [one.fails_at for one in call.jobs if one.fails_at is not None]
         self._language = Language(answers, failing)
         self.told = [Told() for _ in call.jobs]
+        self.log: list[str] = []
         self._tokenizer = ByteTokenizer()
         self.engine = solution.get(call.symbol)(
             self._language, self._tokenizer, run=self._language.run, **call.named
@@ -329,6 +332,11 @@ class _Service:
     def load(self) -> tuple[int, int]:
         """How many rows, and how many tokens, the largest steps had."""
         return self._language.most_rows, self._language.most_tokens
+
+    @property
+    def computed(self) -> int:
+        """How many tokens all steps had."""
+        return self._language.num_tokens
 
     def run(self) -> None:
         """Take steps until all requests have come and ended."""

@@ -1,5 +1,6 @@
 """What chooses the tokens of a request, built with its parameters."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,7 +131,7 @@ class OfTokens(Call):
     Attributes:
         args: Logits K x V, the token at each place, and the number of likeliest ones.
         part: As in `Logprobs`, of all places; or whether the number of each token is
-            that of the likeliest one.
+            that of the likeliest one; or whether JSON can write what is reported.
     """
 
     part: str = "own"
@@ -142,11 +143,22 @@ class OfTokens(Call):
             return [one.token for one in found]
         if self.part == "same":
             return [one.logprob == one.top[0][1] for one in found]
+        if self.part == "in_json":
+            return _is_json([[one.logprob, one.top] for one in found])
         if self.part == "own":
             return mx.array([one.logprob for one in found])
         if self.part == "top":
             return [[token for token, _ in one.top] for one in found]
         return mx.array([[number for _, number in one.top] for one in found])
+
+
+def _is_json(value: object) -> bool:
+    """Tell whether JSON can write a value."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True
 
 
 def built(solution: Solution, symbol: str, params: Params) -> Any:  # noqa: ANN401

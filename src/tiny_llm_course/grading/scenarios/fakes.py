@@ -34,7 +34,8 @@ class ByteDetokenizer:
     def reset(self) -> None:
         """Forget all tokens."""
         self.tokens: list[int] = []
-        self.text = ""
+        self.text = self._final = ""
+        self._open: list[int] = []  # the tokens since `finalize`
         self._num_shown = 0
 
     @property
@@ -47,11 +48,13 @@ class ByteDetokenizer:
     def add_token(self, token: int) -> None:
         """Take one more byte, and add the characters that are now complete."""
         self.tokens.append(int(token))
-        self.text = spelt_out(self.tokens, errors="ignore")
+        self._open.append(int(token))
+        self.text = self._final + spelt_out(self._open, errors="ignore")
 
     def finalize(self) -> None:
-        """Add what is left, complete or not."""
-        self.text = spelt_out(self.tokens)
+        """Add what is left, complete or not. No later byte completes it."""
+        self.text = self._final = self._final + spelt_out(self._open)
+        self._open.clear()
 
 
 class ByteTokenizer:

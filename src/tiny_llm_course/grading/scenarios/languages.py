@@ -30,6 +30,7 @@ class Language:
     Attributes:
         most_rows: How many rows the step with the most of them had.
         most_tokens: How many tokens the step with the most of them had.
+        num_tokens: How many tokens all steps had.
 
     Args:
         answers: What it says to each prompt, as text or bytes. None babbles.
@@ -50,7 +51,7 @@ class Language:
             for prompt, answer in scripts
         ]
         self._fails_at = [list(as_bytes(text)) for text in fails_at]
-        self.most_rows = self.most_tokens = 0
+        self.most_rows = self.most_tokens = self.num_tokens = 0
 
     def logits(self, seen: Sequence[int]) -> NDArray[np.float32]:
         """Return what it thinks of the token after a text."""
@@ -77,6 +78,7 @@ class Language:
             raise ValueError(say(f"{_SAID}.number_of_rows", **counts))
         self.most_rows = max(self.most_rows, len(pieces))
         self.most_tokens = max(self.most_tokens, sum(map(len, pieces)))
+        self.num_tokens += sum(map(len, pieces))
         kept = (
             [logits_to_keep] * len(pieces)
             if isinstance(logits_to_keep, int)

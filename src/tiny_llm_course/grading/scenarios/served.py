@@ -14,6 +14,7 @@ import httpx
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.judgement.call import Call
+from tiny_llm_course.grading.scenarios.hooked import NotedGate, Tally
 from tiny_llm_course.grading.scenarios.hosting import Host, host
 from tiny_llm_course.grading.scenarios.quiet import own_errors
 from tiny_llm_course.grading.scenarios.scripted_engine import ScriptedEngine
@@ -69,11 +70,15 @@ class Site:
         engine: Behind the server.
         app: The server.
         host: What serves it.
+        gate: Who it has asked, if it was given a gate.
+        tally: Whom it has told, likewise.
     """
 
     engine: ScriptedEngine
     app: Any
     host: Host
+    gate: NotedGate
+    tally: Tally
 
     @property
     def url(self) -> str:
@@ -161,6 +166,7 @@ class Served(Call):
         shown: The same, as a learner reads it.
         engine: Settings of the `ScriptedEngine`.
         limits: Settings of `Limits`.
+        places: How many places its gate has. 0: it gets no gate, and no counters.
         is_raised: Whether an error that the server raises is the result.
     """
 
@@ -168,16 +174,19 @@ class Served(Call):
     shown: str = ""
     engine: Mapping[str, Any] = field(default_factory=dict[str, Any])
     limits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    places: int = 0
     is_raised: bool = True
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a client found out
         """Serve what `solution` builds."""
         engine = ScriptedEngine(solution, **self.engine)
         limits = solution.get("limits.Limits")(**self.limits)
-        app = solution.get(CREATE_APP)(engine, limits)
+        gate, tally = NotedGate(solution, self.places), Tally()
+        hooks = {"admission": gate, "metrics": tally} if self.places else {}
+        app = solution.get(CREATE_APP)(engine, limits, **hooks)
         found: Any = None
         with own_errors(), host().serving(app):
-            site = Site(engine, app, host())
+            site = Site(engine, app, host(), gate, tally)
             try:
                 found = self.drive(site)
             except Exception as error:  # noqa: BLE001 - told, or the server's is raised
@@ -193,7 +202,8 @@ class Served(Call):
     def __str__(self) -> str:
         """Write the call, and what the client does then."""
         named = ", ".join(f"{name}={value!r}" for name, value in self.limits.items())
-        return f"create_app(engine, Limits({named}))\n{self.shown}"
+        hooks = ", admission=gate, metrics=counters" if self.places else ""
+        return f"create_app(engine, Limits({named}){hooks})\n{self.shown}"
 
 
 def served(drive: Drive, shown: str, **settings: Any) -> Served:  # noqa: ANN401
