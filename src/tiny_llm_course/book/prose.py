@@ -59,7 +59,6 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
 NOT_YET = {
     "week-2-day-3-quantised-weights": 3,
-    "week-2-day-4-matvec-kernel": 3,
 }
 """How many numbers with a unit a chapter may still type. These only fall."""
 
