@@ -58,7 +58,7 @@ def text(name: str, **values: object) -> str:
 
 @functools.cache
 def _numbers() -> Mapping[str, Any]:
-    """Return the numbers of the map. Each of sixty sentences on a page is given them."""
+    """Return the numbers of the map, which each of its sentences is given."""
     return values_of(DATA, "numbers")
 
 
