@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/buffer.h"
@@ -22,6 +23,7 @@
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"
+#include "kernels/wide.h"
 #include "kernels/todo.h"
 
 namespace tiny_llm {

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/buffer.h"
@@ -26,6 +27,7 @@
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"
+#include "kernels/wide.h"
 
 namespace tiny_llm {
 
@@ -108,20 +110,50 @@ class Tiles {
   Buffer<float> sums_;
 };
 
+/// Put the tokens of a tile, n x I, side by side: I / 4 x n x 4. Squares of four words of
+/// four tokens are transposed; if n is no multiple of four, some are put there twice.
+inline void interleave(
+    const std::int8_t* q, std::ptrdiff_t num_columns, const Tokens& tile) {
+  const std::ptrdiff_t n = tile.num_tokens;
+  if (n < 4) {
+    for (std::ptrdiff_t t = 0; t < n; ++t) {
+      for (std::ptrdiff_t i = 0; i < num_columns; i += 4) {
+        std::memcpy(tile.e + i * n + t * 4, q + t * num_columns + i, 4);
+      }
+    }
+    return;
+  }
+  for (std::ptrdiff_t i = 0; i < num_columns; i += 16) {
+    for (std::ptrdiff_t t = 0; t < n; t += 4) {
+      const std::ptrdiff_t first = std::min(t, n - 4);
+      Four square[4];
+      for (int j = 0; j < 4; ++j) load(q + (first + j) * num_columns + i, square[j]);
+      transpose(square);
+      for (int j = 0; j < 4; ++j) store(square[j], tile.e + (i + 4 * j) * n + first * 4);
+    }
+  }
+}
+
 /// Round the tokens of a tile.
 template <class Scale>
 void fill_tile(
     const float* x, const QuantizedMatrix<Scale>& w, const Tiles& tiles, int tile) {
   const Tokens tokens = tiles[tile];
-  const Buffer<std::int8_t> q(w.num_columns);
+  const std::ptrdiff_t n = tokens.num_tokens;
+  const Buffer<std::int8_t> q(n * w.num_columns);
   const Buffer<float> scales(w.groups());
   const Buffer<float> sums(w.groups());
-  const Int8Activations one{
-      q.data(), scales.data(), sums.data(), w.num_columns, w.group_size, w.bits};
-  for (int t = 0; t < tokens.num_tokens; ++t) {
-    quantize_activations(x + std::ptrdiff_t{tiles.first(tile) + t} * w.num_columns, one);
-    interleave(one, tokens, t);
+  for (std::ptrdiff_t t = 0; t < n; ++t) {
+    quantize_activations(
+        x + (tiles.first(tile) + t) * w.num_columns,
+        {q.data() + t * w.num_columns, scales.data(), sums.data(), w.num_columns,
+         w.group_size, w.bits});
+    for (std::ptrdiff_t g = 0; g < w.groups(); ++g) {
+      tokens.scales[g * n + t] = scales.data()[g];
+      tokens.sums[g * n + t] = sums.data()[g];
+    }
   }
+  interleave(q.data(), w.num_columns, tokens);
 }
 
 /// Memory that will be needed, asked for part by part while something else is computed.

@@ -28,7 +28,7 @@ namespace detail {
 /// one for the result, and of 32 registers some are left for the panel.
 inline constexpr int tile_tokens = 12;
 
-/// The activations of up to 12 tokens, in the order in which a tile reads them.
+/// The activations of up to 12 tokens, side by side as a tile reads them.
 struct Tokens {
   std::int8_t* e;  ///< I / 4 x num_tokens x 4
   float* scales;   ///< I / group_size x num_tokens
@@ -143,18 +143,6 @@ inline constexpr MultiplyTiles tiles_avx512 =
       return MultiplyTiles{multiply_tile_avx512<t + 1>...};
     }(std::make_integer_sequence<int, tile_tokens>{});
 #endif
-
-/// Put a token, number t of a tile, beside the others of the tile.
-inline void interleave(const Int8Activations& token, const Tokens& tile, int t) {
-  const std::ptrdiff_t n = tile.num_tokens;
-  for (std::ptrdiff_t g = 0; g < token.groups(); ++g) {
-    tile.scales[g * n + t] = token.scales[g];
-    tile.sums[g * n + t] = token.sums[g];
-  }
-  for (std::ptrdiff_t i = 0; i < token.num_columns; i += 4) {
-    std::memcpy(tile.e + i * n + t * 4, token.q + i, 4);
-  }
-}
 
 }  // namespace detail
 
