@@ -1,7 +1,8 @@
 """The machinery of the course: what grades, guides, builds and checks.
 
 An MLX that is imported after this package gets a fast BLAS where there is one
-(`blas.py`), so this one comes first. A solution uses a single name from here: `todo`.
+(`blas.py`), and keeps its memory (`freed_memory.py`), so this one comes first. A
+solution uses a single name from here: `todo`.
 """
 
 import sys

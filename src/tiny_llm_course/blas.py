@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
+from tiny_llm_course.freed_memory import keep_freed_memory
 
 # Where both exist (Fedora) the plain name is the library that uses one thread.
 SYSTEM = ("libopenblasp.so.0", "libopenblas.so.0")
@@ -24,15 +25,17 @@ class LoadBeforeMlx:
     """An entry of `sys.meta_path` that finds no module, but sees MLX being imported.
 
     MLX binds its symbols at import, so OpenBLAS has to be loaded by then. A process
-    that does not import MLX waits neither for OpenBLAS nor for its threads.
+    that does not import MLX waits neither for OpenBLAS nor for its threads, and its
+    malloc stays as it is.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """Load OpenBLAS if `name` is that of MLX, and leave the search to others."""
+        """Prepare for MLX if `name` is that of it, and leave the search to others."""
         del path, target
         if name == "mlx.core":
             load_openblas()
+            keep_freed_memory()
 
 
 def load_openblas() -> str | None:
