@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 // What is not beside this file is in src/extensions_shared/kernels.
 #include "kernels/buffer.h"
@@ -23,7 +22,6 @@
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/threads.h"
-#include "kernels/wide.h"
 #include "kernels/todo.h"
 
 namespace tiny_llm {

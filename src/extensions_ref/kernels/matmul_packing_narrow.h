@@ -7,35 +7,12 @@
 #include "kernels/matmul_packing.h"
 #include "kernels/panel.h"
 #include "kernels/quantized_matrix.h"
+#include "kernels/square.h"
 #include "kernels/wide.h"
 
 namespace tiny_llm {
 
 namespace detail {
-
-using Four = Vectors<4>::Words;
-
-/// Pick four of the words of two registers: 0 to 3 are those of the first.
-template <std::uint32_t... numbers>
-TINY_LLM_INLINE inline Four pick(Four first, Four second) {
-#if defined(__clang__)
-  return __builtin_shufflevector(first, second, numbers...);
-#else
-  return __builtin_shuffle(first, second, Four{numbers...});
-#endif
-}
-
-/// Transpose a square of words in registers of 128 bits, in two rounds.
-TINY_LLM_INLINE inline void transpose(Four (&square)[4]) {
-  const Four ab = pick<0, 4, 1, 5>(square[0], square[1]);
-  const Four cd = pick<0, 4, 1, 5>(square[2], square[3]);
-  const Four ab_high = pick<2, 6, 3, 7>(square[0], square[1]);
-  const Four cd_high = pick<2, 6, 3, 7>(square[2], square[3]);
-  square[0] = pick<0, 1, 4, 5>(ab, cd);
-  square[1] = pick<2, 3, 6, 7>(ab, cd);
-  square[2] = pick<0, 1, 4, 5>(ab_high, cd_high);
-  square[3] = pick<2, 3, 6, 7>(ab_high, cd_high);
-}
 
 /// Do what `pack_portable` does, four words of four rows at a time. A block has as many
 /// words, or a multiple: all have but those of 32 weights of 2 bits.
@@ -51,9 +28,9 @@ void pack_squares(const QuantizedMatrix<Scale>& w, int first_row, std::uint8_t* 
     const int in_block = word % block_words;
     const int first = (word - in_block) * per_byte + in_block;
     for (int r = 0; r < panel_rows; r += 4) {
-      Four square[4];
+      squares::Four square[4];
       for (int i = 0; i < 4; ++i) load(rows[r + i] + word, square[i]);
-      transpose(square);
+      squares::transpose(square);
       for (int part = 0; part < per_byte; ++part) {
         for (int i = 0; i < 4; ++i) {
           const int to = (first + i + part * block_words) * panel_rows + r;

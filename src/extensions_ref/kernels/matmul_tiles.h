@@ -19,6 +19,8 @@
 #include "kernels/instructions.h"
 #include "kernels/int8.h"
 #include "kernels/panel.h"
+#include "kernels/square.h"
+#include "kernels/wide.h"
 
 namespace tiny_llm {
 
@@ -143,6 +145,30 @@ inline constexpr MultiplyTiles tiles_avx512 =
       return MultiplyTiles{multiply_tile_avx512<t + 1>...};
     }(std::make_integer_sequence<int, tile_tokens>{});
 #endif
+
+/// Put the tokens of a tile, n x I, side by side: I / 4 x n x 4. Squares of four words of
+/// four tokens are transposed; if n is no multiple of four, some are put there twice.
+inline void interleave(
+    const std::int8_t* q, std::ptrdiff_t num_columns, const Tokens& tile) {
+  const std::ptrdiff_t n = tile.num_tokens;
+  if (n < 4) {
+    for (std::ptrdiff_t t = 0; t < n; ++t) {
+      for (std::ptrdiff_t i = 0; i < num_columns; i += 4) {
+        std::memcpy(tile.e + i * n + t * 4, q + t * num_columns + i, 4);
+      }
+    }
+    return;
+  }
+  for (std::ptrdiff_t i = 0; i < num_columns; i += 16) {
+    for (std::ptrdiff_t t = 0; t < n; t += 4) {
+      const std::ptrdiff_t first = std::min(t, n - 4);
+      squares::Four square[4];
+      for (int j = 0; j < 4; ++j) load(q + (first + j) * num_columns + i, square[j]);
+      squares::transpose(square);
+      for (int j = 0; j < 4; ++j) store(square[j], tile.e + (i + 4 * j) * n + first * 4);
+    }
+  }
+}
 
 }  // namespace detail
 
