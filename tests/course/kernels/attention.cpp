@@ -181,4 +181,5 @@ int main(int argc, char** argv) {
   if (!rounds.is_long) check_fixed();
   fuzz(rounds, [] { check_all(drawn_sizes()); });
   std::printf("%d numbers are right\n", num_checks);
+  return 0;
 }

@@ -67,7 +67,7 @@ void keeps_no_more_than_was_in_use() {
 
 }  // namespace
 
-int main() {
+int main(int, char**) {
   if constexpr (!TINY_LLM_FINDS_BAD_ADDRESSES) {
     keeps_memory_for_the_next_buffer();
     leaves_small_buffers_alone();
@@ -78,4 +78,5 @@ int main() {
   std::thread(gives_no_memory_out_twice).join();
   place_of(0);
   std::puts("right");
+  return 0;
 }

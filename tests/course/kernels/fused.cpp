@@ -171,4 +171,5 @@ int main(int argc, char** argv) {
     check_rotation(whole(1, 3), {drawn_size(20), whole(1, 9), D, drawn_size(3000)});
   });
   std::printf("%d numbers are right\n", num_checks);
+  return 0;
 }

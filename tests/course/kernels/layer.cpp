@@ -159,4 +159,5 @@ int main(int argc, char** argv) {
     with_any_scale([]<class Scale>(Scale) { check<Scale>(drawn_sizes()); });
   });
   std::printf("%d numbers, off by %.2g at most, are right\n", num_checks, worst);
+  return 0;
 }

@@ -173,4 +173,5 @@ int main(int argc, char** argv) {
     coin() ? check_buffers(c, texts) : check_pages(c, texts);
   });
   std::printf("%d numbers, off by %.2g at most, are right\n", num_checks, worst);
+  return 0;
 }

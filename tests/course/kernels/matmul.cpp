@@ -251,4 +251,5 @@ int main(int argc, char** argv) {
     with_any_scale([]<class Scale>(Scale) { check<Scale>(drawn_sizes()); });
   });
   std::printf("%d numbers are right\n", num_checked);
+  return 0;
 }

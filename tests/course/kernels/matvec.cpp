@@ -204,4 +204,5 @@ int main(int argc, char** argv) {
     if (one == instructions()) std::printf("%s: ", name.data());
   }
   std::printf("all are right\n");
+  return 0;
 }

@@ -201,4 +201,5 @@ int main(int argc, char** argv) {
   if (!rounds.is_long) check_fixed();
   fuzz(rounds, check_drawn);
   std::printf("%d numbers are right\n", num_checks);
+  return 0;
 }

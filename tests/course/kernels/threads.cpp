@@ -43,9 +43,10 @@ void check_throwing(ThreadPool& pool) {
 
 }  // namespace
 
-int main() {
+int main(int, char**) {
   ThreadPool pool(4);
   for (int round = 0; round < 200; ++round) check_pieces_of_pieces(pool);
   check_throwing(pool);
   std::printf("all is right\n");
+  return 0;
 }
