@@ -30,13 +30,12 @@ void expect_near(double got, double expected, const char* where) {
 
 /// A row of the result, as the formula says.
 std::vector<double> attended(const Attention& a, int b, int h, int i) {
+  const float* const q = a.query.at(b, h, i);
   std::vector<double> scores;
   for (int j = 0; j < a.keys_seen_by(i); ++j) {
+    const float* const k = a.key.at(b, h / a.group(), j);
     double score = 0;
-    for (int d = 0; d < a.width; ++d) {
-      const double q = a.query.at(b, h, i)[d];
-      score += q * a.key.at(b, h / a.group(), j)[d];
-    }
+    for (int d = 0; d < a.width; ++d) score += static_cast<double>(q[d]) * k[d];
     score *= static_cast<double>(a.scale);
     if (a.mask.data != nullptr) score += *a.mask.at(b, h, i, j);
     scores.push_back(score);

@@ -64,15 +64,24 @@ std::vector<double> unrounded(const Int8Activations& x) {
   return wide;
 }
 
-/// The products of a matrix with x.
+/// The weights of a matrix, row by row.
 template <class Scale>
-std::vector<double> products(const Matrix<Scale>& w, const std::vector<double>& x) {
-  std::vector<double> y(static_cast<std::size_t>(w.view.num_rows), 0.0);
+std::vector<double> weights(const Matrix<Scale>& w) {
+  std::vector<double> all(size_of(w.view.num_rows, w.view.num_columns));
+  double* next = all.data();
   for (int o = 0; o < w.view.num_rows; ++o) {
-    double& sum = y[static_cast<std::size_t>(o)];
-    for (int i = 0; i < w.view.num_columns; ++i) {
-      sum += w.weight(o, i) * x[static_cast<std::size_t>(i)];
-    }
+    for (int i = 0; i < w.view.num_columns; ++i) *next++ = w.weight(o, i);
+  }
+  return all;
+}
+
+/// The products of these weights with x.
+std::vector<double> products(
+    const std::vector<double>& weights, const std::vector<double>& x) {
+  std::vector<double> y(weights.size() / x.size());
+  const double* row = weights.data();
+  for (double& sum : y) {
+    for (const double one : x) sum += *row++ * one;
   }
   return y;
 }
@@ -102,7 +111,8 @@ void check(int num_rows, int num_columns, int group_size, int bits) {
   for (int i = 0; i < first_group; ++i) x[static_cast<std::size_t>(i)] *= 1e-20f;
   const std::vector<double> exact(x.begin(), x.end());
 
-  const std::vector<double> truth = products(w, exact);
+  const std::vector<double> wide = weights(w);
+  const std::vector<double> truth = products(wide, exact);
   const Rows all{0, num_rows};
   const Rows some = drawn_rows(num_rows);
   for (const Rows rows : {all, some}) {
@@ -122,7 +132,7 @@ void check(int num_rows, int num_columns, int group_size, int bits) {
   const bool has_rounding = is_written(
       [&] { rounded = buffer.round(x.data(), num_columns, group_size, bits); });
   if (!has_rounding) return;
-  const std::vector<double> close = products(w, unrounded(rounded));
+  const std::vector<double> close = products(wide, unrounded(rounded));
   for (const Rows rows : {all, some}) {
     check_rung("int8", w, close, 1e-3, rows, [&](float* y, Rows r) {
       matvec_int8(rounded, w.view, y, r);
