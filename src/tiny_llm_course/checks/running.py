@@ -44,6 +44,7 @@ PRELOADED = (
     *("asyncio", "click.testing", "numpy", "pytest", "rich.console", "torch"),
     *("matplotlib.figure", "playwright.sync_api", "sphinx.builders.html"),
     "transformers.models.auto.tokenization_auto",  # as mlx_lm does
+    "transformers.models.qwen2.modeling_qwen2",  # the truth of most days
 )
 
 SERVER.set_forkserver_preload(list(PRELOADED))

@@ -1,13 +1,14 @@
 """`pdm run test-grader`: prove that the tests tell right from wrong."""
 
+import io
 import itertools
 import shutil
-import subprocess
-import sys
 import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import click
+import pytest
 from rich.console import Console
 
 from tiny_llm_course.catalogue import say
@@ -104,17 +105,21 @@ def _measure(days: list[Day]) -> list[Score]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.jsonl"
         options = [*session.QUIETLY, "-p", "tiny_llm_lab.proof", "--scores", str(path)]
-        arguments = session.pytest_arguments(days, "tiny_llm_ref", options)
-        run = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if run.returncode != 0:
-            said = (run.stderr.strip() or run.stdout)[-500:]
-            raise CourseError(say("lab.grader.reference", said=said))
+        code, said = _run_here(session.pytest_arguments(days, "tiny_llm_ref", options))
+        if code != 0:
+            raise CourseError(say("lab.grader.reference", said=said[-500:]))
         return read_scores(path)
+
+
+def _run_here(arguments: list[str]) -> tuple[int, str]:
+    """Run pytest in this process; return its exit code and what it says.
+
+    In `pdm run check` it has imported PyTorch and more already.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        code = pytest.main(arguments)
+    return code, errors.getvalue().strip() or output.getvalue()
 
 
 def _at(day: Day) -> tuple[int, int]:
