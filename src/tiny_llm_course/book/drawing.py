@@ -14,6 +14,7 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -102,7 +103,10 @@ def to_svg(figure: Figure, name: str, alt: str) -> str:
     """
     text = StringIO()
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure.savefig(text, format="svg", metadata={"Date": None}, transparent=True)
+        for part in (figure, *figure.axes):
+            part.patch.set(facecolor="none", edgecolor="none")
+        # `savefig` would draw it twice.
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
