@@ -28,8 +28,9 @@ BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
 
 def numbers() -> dict[str, Any]:
     """Return all that stands in the tables."""
-    symbols = {symbol for task in tasks() for symbol in task.symbols}
-    call = {symbol.split(".")[1]: _signature(symbol) for symbol in symbols}
+    symbols = [symbol for task in tasks() for symbol in task.symbols]
+    # Of namesakes, such as those of two weeks, the first is shown.
+    call = {one.split(".")[1]: _signature(one) for one in reversed(symbols)}
     config = checkpoint().config
     return {
         "call": call,

@@ -34,4 +34,5 @@ def _of_a_step(make: type[TinyKvPagedPool], num_pages: int) -> float:
         mx.eval([one.update_and_fetch(token, token)[:2] for one in caches])
 
     step()
-    return peak_bytes(step) / 2**10
+    # A thread of MLX that still holds what is done with makes a step look smaller.
+    return max(peak_bytes(step) for _ in range(5)) / 2**10
