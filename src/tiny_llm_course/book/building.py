@@ -9,11 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tiny_llm_course.book.languages import languages, name_of
-from tiny_llm_course.language import SETTING
+from tiny_llm_course.language import SETTING, speaking
 from tiny_llm_course.places import BOOK, ROOT
 
 BUILT = BOOK / "build" / "site"
 """Static files with relative links: to be read from here, or from any server."""
+
+_STRICT = ("--fail-on-warning", "--nitpicky", "--keep-going", "--quiet")
+_ANEW = ("--write-all", "--fresh-env")
 
 _FRONT_PAGE = """<!doctype html>
 <meta charset="utf-8">
@@ -38,6 +41,17 @@ def build_anew() -> int:
     return int(bool(found))
 
 
+def build_here() -> int:
+    """Build the language that the command line names, from scratch, in this process."""
+    from sphinx.cmd.build import main
+
+    (code,) = sys.argv[1:]
+    shutil.rmtree(BUILT / code, ignore_errors=True)
+    _write_front_page(BUILT)
+    with speaking(code):
+        return main([*_STRICT, *_ANEW, *places(code, BUILT)])
+
+
 def build(
     target: Path = BUILT, *, fresh: bool = False
 ) -> subprocess.CompletedProcess[str]:
@@ -50,28 +64,28 @@ def build(
     Returns:
         The run of Sphinx that failed, in the first such language, or the last one.
     """
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "index.html").write_text(_front_page(), encoding="utf-8")
-    (target / ".nojekyll").touch()  # GitHub leaves out what begins with "_" otherwise
-    anew = ["--write-all", "--fresh-env"] if fresh else []
+    _write_front_page(target)
+    anew = _ANEW if fresh else ()
     with ThreadPoolExecutor() as side_by_side:
         ran = list(side_by_side.map(lambda one: _build(one, target, anew), languages()))
     return next((one for one in ran if one.returncode), ran[-1])
 
 
-def _front_page() -> str:
-    """Return a page that leads to the first language, and has a link to each."""
+def _write_front_page(target: Path) -> None:
+    """Write a page that leads to the first language, and has a link to each."""
+    target.mkdir(parents=True, exist_ok=True)
     links = [_LINK.format(code=code, name=name_of(code)) for code in languages()]
-    return _FRONT_PAGE.format(first=languages()[0], links="\n".join(links))
+    page = _FRONT_PAGE.format(first=languages()[0], links="\n".join(links))
+    (target / "index.html").write_text(page, encoding="utf-8")
+    (target / ".nojekyll").touch()  # GitHub leaves out what begins with "_" otherwise
 
 
 def _build(
     code: str, target: Path, options: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
     """Run Sphinx on the chapters of one language."""
-    strict = ["--fail-on-warning", "--nitpicky", "--keep-going", "--quiet"]
     return subprocess.run(
-        [sys.executable, "-m", "sphinx", *strict, *options, *places(code, target)],
+        [sys.executable, "-m", "sphinx", *_STRICT, *options, *places(code, target)],
         cwd=ROOT,
         env={**os.environ, SETTING: code},
         stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
+from tiny_llm_course.book.languages import languages
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.typed_commands import PAGES, call, scripts
 from tiny_llm_course.checks import translations, twins
@@ -67,10 +68,14 @@ def _command(name: str, *arguments: str) -> tuple[str, ...]:
     return call(scripts()[name], *arguments)
 
 
-BOOK = Step(
-    "the book builds, and no warning",
-    call("tiny_llm_course.book.building:build_anew"),
-    makes=BUILT,
+BOOK = tuple(
+    Step(
+        "the book builds, and no warning",
+        call("tiny_llm_course.book.building:build_here", language),
+        part=language,
+        makes=BUILT / language,
+    )
+    for language in languages()
 )
 FIRST = (
     Step(
@@ -79,7 +84,7 @@ FIRST = (
         may_be_kept=False,
     ),
     Step("so do their stubs", _command("build-ext"), may_be_kept=False),
-    BOOK,
+    *BOOK,
 )
 """The steps that the others need. Compiling does nothing if nothing has changed."""
 
