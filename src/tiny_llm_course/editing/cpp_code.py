@@ -175,9 +175,11 @@ def meaning(text: str) -> str:
     )
 
 
-def names_in(text: str) -> set[str]:
+@lru_cache(maxsize=1024)
+def names_in(text: str) -> frozenset[str]:
     """Return all names in a piece of code."""
-    return {one.group() for one in _TOKEN.finditer(text) if one.lastgroup == "name"}
+    found = _TOKEN.finditer(text)
+    return frozenset(one.group() for one in found if one.lastgroup == "name")
 
 
 def without(text: str, definitions: Collection[CppDefinition]) -> str:
@@ -187,9 +189,11 @@ def without(text: str, definitions: Collection[CppDefinition]) -> str:
     return text
 
 
-def directives(text: str) -> Iterator[re.Match[str]]:
-    """Yield the lines for the preprocessor, such as `#include <vector>`."""
-    return (one for one in _TOKEN.finditer(text) if one.lastgroup == "directive")
+@lru_cache(maxsize=1024)
+def directives(text: str) -> tuple[re.Match[str], ...]:
+    """Return the lines for the preprocessor, such as `#include <vector>`."""
+    found = _TOKEN.finditer(text)
+    return tuple(one for one in found if one.lastgroup == "directive")
 
 
 def includes(text: str) -> Iterator[re.Match[str]]:

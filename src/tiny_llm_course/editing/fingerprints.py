@@ -171,10 +171,15 @@ def _whole(path: Path) -> str:
 
 def _meaning_of_file(path: Path) -> str:
     """Return what a file does, or what is in it if that is not Python."""
+    return _meaning(path.read_bytes())
+
+
+@functools.lru_cache(maxsize=512)  # the tests of a day belong to several tasks
+def _meaning(code: bytes) -> str:
     try:
-        return python_code.meaning(ast.parse(path.read_bytes()))
+        return python_code.meaning(ast.parse(code))
     except (SyntaxError, ValueError):
-        return repr(path.read_bytes())
+        return repr(code)
 
 
 @functools.cache
