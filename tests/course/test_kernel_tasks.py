@@ -8,6 +8,7 @@ from click.testing import Result as Ran
 
 from tiny_llm_course import progress, syllabus
 from tiny_llm_course.editing import fingerprints
+from tiny_llm_course.editing.saving import write_whole
 from tiny_llm_course.editing.starter import changes
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import Address, Day, Task, Week, weeks
@@ -309,8 +310,8 @@ def test_what_a_kernel_includes_is_behind_it(file: Path, checkout: Checkout) -> 
     file.write_text(file.read_text().replace("#include", f"{include}#include", 1))
     before = fingerprints.of_verdict(checkout, PRODUCTS)
 
-    with (checkout.shared_kernels / "kernels" / "numbers.h").open("a") as given:
-        given.write("int more;\n")
+    given = checkout.shared_kernels / "kernels" / "numbers.h"
+    write_whole(given, f"{given.read_text()}int more;\n")
 
     assert fingerprints.of_verdict(checkout, PRODUCTS) != before
 

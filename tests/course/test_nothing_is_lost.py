@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from tiny_llm_course.editing.saving import write_whole
 from tiny_llm_course.places import Checkout
 
 Run = Callable[[str], Result]
@@ -113,7 +114,7 @@ def worker(checkout: Checkout) -> Checkout:
         (checkout.starter / name).write_text(text)
     (checkout.starter / "embedding.py").unlink()
     rope = checkout.reference / "positional_encoding.py"
-    rope.write_text(rope.read_text().replace("Rotate pairs", "Turn pairs"))
+    write_whole(rope, rope.read_text().replace("Rotate pairs", "Turn pairs"))
     return checkout
 
 

@@ -12,6 +12,7 @@ from click.testing import Result
 
 from tiny_llm_course import progress
 from tiny_llm_course.editing import fingerprints
+from tiny_llm_course.editing.saving import write_whole
 from tiny_llm_course.grading.results import WRONG
 from tiny_llm_course.places import Checkout
 from tiny_llm_course.syllabus import task_at, tasks
@@ -219,7 +220,7 @@ def test_a_verdict_falls_when_its_tests_change(
     graded(RMS_NORM)
 
     tests = checkout.tests / "test_week_1_day_4.py"
-    tests.write_text(f"{tests.read_text()}\nassert True\n")
+    write_whole(tests, f"{tests.read_text()}\nassert True\n")
 
     line = pdm_run("progress --week 1 --day 4 --task 1").stdout.splitlines()[2]
     assert line == "    [~] task 1  RMSNorm  changed since it was graded"

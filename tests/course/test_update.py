@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tiny_llm_course.editing.saving import write_whole
 from tiny_llm_course.places import Checkout
 
 Run = Callable[[str], Result]
@@ -32,7 +33,7 @@ def publish(checkout: Checkout, file: str, old: str, new: str) -> None:
     """Change the course, as pulling a new version does."""
     path = checkout.reference / file
     assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
+    write_whole(path, path.read_text().replace(old, new))
 
 
 def contents(checkout: Checkout) -> dict[Path, bytes]:
