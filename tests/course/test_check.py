@@ -11,7 +11,7 @@ from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.running import BYTECODE, TRACING, Runner
 from tiny_llm_course.checks.steps import Step, steps
 from tiny_llm_course.commands.check import report
-from tiny_llm_course.places import ROOT
+from tiny_llm_course.places import ROOT, TESTS
 
 PASSES = ("-c", "print('..\\n==== 2 passed in 0.1s ====\\n')")
 FAILS = ("-c", "print('a.py:1 E501'); exit('found 1')")
@@ -83,6 +83,13 @@ def test_both_sides_of_the_promise_are_checked() -> None:
     claims = {step.claim for step in steps()}
 
     assert {"the tests tell right from wrong", "the starter passes nothing"} <= claims
+
+
+def test_each_file_of_tests_is_in_a_step() -> None:
+    """Those of a page in a browser share one, so that a browser starts less often."""
+    files = {path.relative_to(ROOT).as_posix() for path in TESTS.glob("*/test_*.py")}
+
+    assert files <= {one for step in steps() for one in step.arguments}
 
 
 def test_what_a_step_has_from_the_start_is_no_garbage_to_look_for(root: Path) -> None:

@@ -1,8 +1,9 @@
 """The steps of `pdm run check`: what has to hold before a change goes in."""
 
+import fnmatch
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT
@@ -101,8 +102,8 @@ def steps() -> list[Step]:
         *reversed([_proof(day) for day in select_days(None, None)]),
         *_tests("kernels for GPUs are judged", "metal"),
         *map(_truth, (*chapters(), *PAGES)),
-        *_tests("the course's own tests pass", "course"),
         *_in_a_browser(),
+        *_tests("the course's own tests pass", "course"),
         Step("the starter is up to date", _command("starter", "--check")),
         Step("translations are complete", call(f"{translations.__name__}:main")),
         Step("they are like their English", call(f"{twins.__name__}:main")),
@@ -128,33 +129,41 @@ def _truth(page: Path) -> Step:
 
 
 def _in_a_browser() -> Iterator[Step]:
-    """Yield a step for each file of tests of the book, or for each page it is about.
+    """Yield a step for a week's figures, for its pages, and for each other file.
 
-    Files that Python opens are traced; styles, scripts and fonts, which only the
-    browser reads, are listed.
+    A browser takes longer to start than to test a page. Files that Python opens are
+    traced; styles, scripts and fonts, which only the browser reads, are listed.
     """
-    names = [path.stem for path in chapters()]
-    for step in _tests("the book works in a browser", "book"):
-        if not step.part.endswith("test_pages.py"):
-            yield replace(step, reads=(f"{BUILT_PAGES}/en/_*",))
-            continue
-        for name in names:
-            yield replace(
-                step,
-                arguments=(*step.arguments, "-k", name),
-                part=f"{step.part}, {name}",
-                reads=(f"{BUILT_PAGES}/en/_*",),
-            )
-        others = (*step.arguments, "-k", f"not ({' or '.join(names)})")
-        yield replace(step, arguments=others, reads=(f"{BUILT_PAGES}/*",))
+    claim, looks = "the book works in a browser", (f"{BUILT_PAGES}/en/_*",)
+    weeks = sorted({f"week-{day.week}" for day in select_days(None, None)})
+    pages, files = "tests/book/test_pages.py", set(_files("book"))
+    for week in weeks:
+        figures = f"tests/book/test_figure_{week.replace('-', '_')}_*"
+        of_week = fnmatch.filter(files, figures)
+        yield _pytest(claim, *sorted(of_week), reads=looks)
+        yield _pytest(claim, pages, "-k", week, reads=looks)
+        files.difference_update(of_week)
+    others = f"not ({' or '.join(weeks)})"
+    yield _pytest(claim, pages, "-k", others, reads=(f"{BUILT_PAGES}/*",))
+    for name in sorted(files - {pages}):
+        yield _pytest(claim, name, reads=looks)
 
 
-def _tests(claim: str, folder: str) -> Iterator[Step]:
-    """Yield a step for each file of tests in a folder."""
-    for path in sorted((TESTS / folder).glob("test_*.py")):
-        name = path.relative_to(ROOT).as_posix()
-        arguments = ("-m", "pytest", "-q", "-rs", name)
-        yield Step(claim, arguments, part=name)
+def _tests(claim: str, folder: str) -> list[Step]:
+    """Return a step for each file of tests in a folder."""
+    return [_pytest(claim, name) for name in _files(folder)]
+
+
+def _files(folder: str) -> list[str]:
+    """Return the names of the files of tests in a folder."""
+    found = sorted((TESTS / folder).glob("test_*.py"))
+    return [path.relative_to(ROOT).as_posix() for path in found]
+
+
+def _pytest(claim: str, *arguments: str, reads: tuple[str, ...] = ()) -> Step:
+    """Run some tests."""
+    part, pytest = " ".join(arguments), ("-m", "pytest", "-q", "-rs")
+    return Step(claim, (*pytest, *arguments), part=part, reads=reads)
 
 
 def grade_starter() -> int:
