@@ -74,6 +74,9 @@ SHORTEN = """
   for (const one of document.querySelectorAll("pre span, math *")) {
     if (!means(one)) one.replaceWith(...one.childNodes);
   }
+  for (const one of document.querySelectorAll("svg[role=img][aria-label]")) {
+    if (!one.querySelector("a, [role], [tabindex]")) one.replaceChildren();
+  }
   for (const one of document.querySelectorAll(".katex-html:not(:has(a, [id]))")) {
     const { width, height } = one.getBoundingClientRect();
     one.replaceChildren();
@@ -82,7 +85,7 @@ SHORTEN = """
   document.body.normalize();
 }
 """
-"""Leaves the text of code, and of the picture of a formula the room that it takes."""
+"""Leaves the text of code, and of a drawing or a formula the room that it takes."""
 
 
 def faint(page: Page) -> list[tuple[str, str]]:

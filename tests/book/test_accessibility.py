@@ -41,6 +41,9 @@ BAD = {
     "aria-hidden-focus": (
         '<span class="katex-html" aria-hidden="true"><a href="#x">x</a></span>'
     ),
+    "nested-interactive": (
+        '<svg role="img" aria-label="x"><a href="#x" aria-label="x"></a></svg>'
+    ),
     "image-alt": '<pre><span class="k"><img src="data:,"></span></pre>',
 }
 
