@@ -19,8 +19,9 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
     *("--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
-    "--disable-threaded-compositing",  # for smooth scrolling; takes a third of the time
 ]
+DRAWN_BY_ONE_THREAD = "--disable-threaded-compositing"
+"""Saves a third of the time. Without it a page would not scroll to a heading."""
 WIDTH = 1280
 
 SET_FOR_TESTS = ("TINY_LLM_KERNELS", "TINY_LLM_WATCH")
@@ -134,15 +135,28 @@ class OpenFigure:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start the browser of this machine."""
+def start() -> Iterator[Callable[..., Browser]]:
+    """Return a function that starts the browser of this machine, with some flags."""
     path = find_chromium()
     if path is None:
         pytest.skip("no Chromium here: install `chromium`, or set CHROMIUM to its path")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        launch = playwright.chromium.launch
+        yield lambda *flags: launch(executable_path=path, args=[*FLAGS, *flags])
+
+
+@pytest.fixture(scope="session")
+def browser(start: Callable[..., Browser]) -> Iterator[Browser]:
+    """Start a browser as readers have it."""
+    with start() as started:
         yield started
-        started.close()
+
+
+@pytest.fixture(scope="session")
+def swift_browser(start: Callable[..., Browser]) -> Iterator[Browser]:
+    """Start one for pages whose headings nobody goes to."""
+    with start(DRAWN_BY_ONE_THREAD) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -218,6 +232,12 @@ def window(browser: Browser, built: Path) -> Window:
     return Window.of(browser, built)
 
 
+@pytest.fixture(scope="session")
+def figure_window(swift_browser: Browser, built: Path) -> Window:
+    """Open the window of the tests that touch a figure."""
+    return Window.of(swift_browser, built)
+
+
 @pytest.fixture
 def open_page(window: Window) -> Callable[[str], OpenPage]:
     """Return a function that opens a page."""
@@ -225,9 +245,9 @@ def open_page(window: Window) -> Callable[[str], OpenPage]:
 
 
 @pytest.fixture(scope="session")
-def other_window(browser: Browser, built: Path) -> Window:
+def other_window(swift_browser: Browser, built: Path) -> Window:
     """Open the window of the tests that only look at a page."""
-    return Window.of(browser, built)
+    return Window.of(swift_browser, built)
 
 
 @pytest.fixture(scope="module")
@@ -237,13 +257,13 @@ def opened(request: pytest.FixtureRequest, other_window: Window) -> OpenPage:
 
 
 @pytest.fixture
-def open_figure(window: Window) -> Iterator[Callable[[str, str], OpenFigure]]:
+def open_figure(figure_window: Window) -> Iterator[Callable[[str, str], OpenFigure]]:
     """Return a function that shows a figure.
 
     Whatever the test does with it: the page must not complain.
     """
-    yield window.open_figure
-    assert window.opened.complaints == []
+    yield figure_window.open_figure
+    assert figure_window.opened.complaints == []
 
 
 @pytest.fixture
