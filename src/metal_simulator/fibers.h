@@ -10,6 +10,8 @@
 
 #include <csetjmp>
 #include <cstddef>
+#include <memory>
+#include <vector>
 
 namespace simulator {
 
@@ -40,5 +42,7 @@ class Fiber {
     bool started_ = false;
     std::jmp_buf inside_;
 };
+
+using Fibers = std::vector<std::unique_ptr<Fiber>>;
 
 }  // namespace simulator

@@ -86,8 +86,9 @@ void place_buffers(const Job& job, Simulation& made) {
 
 // Runs a kernel with one order of its threads.
 std::unique_ptr<Simulation> simulate(const Job& job, Scheduler::Kernel kernel,
-                                     std::uint64_t seed, bool counts_costs) {
-    auto made = std::make_unique<Simulation>(job.sizes, kernel);
+                                     Fibers& fibers, std::uint64_t seed,
+                                     bool counts_costs) {
+    auto made = std::make_unique<Simulation>(job.sizes, kernel, fibers);
     simulation = made.get();
     place_buffers(job, *made);
     if (counts_costs) made->costs.begin();
@@ -157,10 +158,12 @@ Job read_job(std::istream& from) {
 void run_job(const Job& job, std::ostream& to) {
     const Scheduler::Kernel kernel = load(job.library);
     watch_for_signals(job.limit_s);
-    const auto first = simulate(job, kernel, job.seeds.at(0), job.counts_costs);
+    Fibers fibers;
+    const auto first =
+        simulate(job, kernel, fibers, job.seeds.at(0), job.counts_costs);
     std::string faults = first->faults.json();
     for (std::size_t n = 1; n < job.seeds.size() && faults.empty(); ++n) {
-        const auto next = simulate(job, kernel, job.seeds[n], false);
+        const auto next = simulate(job, kernel, fibers, job.seeds[n], false);
         if (job.compares_orders && next->faults.number() == 0) compare(job, *next, *first);
         faults = next->faults.json();
     }

@@ -36,9 +36,11 @@ class Scheduler {
   public:
     using Kernel = void (*)(void* const* buffers);
 
-    Scheduler(Sizes sizes, Kernel kernel, Checks& checks, Faults& faults, Costs& costs)
+    // The fibers serve one run after the other, as long as all threads end.
+    Scheduler(Sizes sizes, Kernel kernel, Checks& checks, Faults& faults, Costs& costs,
+              Fibers& fibers)
         : sizes_(sizes), kernel_(kernel), checks_(checks), faults_(faults),
-          costs_(costs), members_(sizes.num_threads_of_group()) {}
+          costs_(costs), fibers_(fibers), members_(sizes.num_threads_of_group()) {}
 
     // A threadgroup whose threads wait more often is taken for endless.
     static constexpr std::uint64_t most_waits = 20'000'000;
@@ -117,6 +119,7 @@ class Scheduler {
     Checks& checks_;
     Faults& faults_;
     Costs& costs_;
+    Fibers& fibers_;
     std::mt19937_64 random_;
     bool in_order_ = true;
     bool is_ending_ = false;   // A thread has stopped, the others run on until they wait.
@@ -129,7 +132,6 @@ class Scheduler {
     std::uint64_t num_resumed_ = 0;
     unsigned num_threads_ = 0;     // Of the running threadgroup.
     std::vector<Member> members_;
-    std::vector<std::unique_ptr<Fiber>> fibers_;
     std::vector<SimdGroup> simdgroups_;
     Member* running_ = nullptr;
 };

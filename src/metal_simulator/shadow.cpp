@@ -17,6 +17,7 @@ Shadow::Shadow(std::size_t size, bool is_seen_by_all)
     : is_seen_by_all_(is_seen_by_all),
       words_(num_words(size)),
       bytes_(num_words(size) * word_size),
+      is_split_(num_words(size)),
       atomics_(num_words(size)) {}
 
 void Shadow::add(std::size_t offset, std::size_t size, const Now& now, Kind kind,
@@ -27,8 +28,8 @@ void Shadow::add(std::size_t offset, std::size_t size, const Now& now, Kind kind
         const std::size_t word = offset / word_size;
         const std::size_t stop = std::min(end, (word + 1) * word_size);
         if (has_atomics_) atomics_[word].add(now, kind, found);
-        if (stop - offset == word_size && !words_[word].is_split) {
-            add_to(words_[word], now, kind, found);
+        if (stop - offset == word_size && !is_split_[word]) {
+            add_to(words_, word, now, kind, found);
         } else {
             add_part(offset, stop, now, kind, found);
         }
@@ -40,16 +41,21 @@ void Shadow::add(std::size_t offset, std::size_t size, const Now& now, Kind kind
 void Shadow::add_part(std::size_t begin, std::size_t end, const Now& now, Kind kind,
                       Conflicts& found) {
     const std::size_t word = begin / word_size;
-    if (!words_[word].is_split) {
-        words_[word].is_split = true;
-        std::fill_n(&bytes_[word * word_size], word_size, words_[word]);
+    if (!is_split_[word]) {
+        is_split_[word] = true;
+        const std::size_t first = word * word_size;
+        std::fill_n(&bytes_.histories[first], word_size, words_.histories[word]);
+        if (is_seen_by_all_) {
+            std::fill_n(&bytes_.visitors[first], word_size, words_.visitors[word]);
+        }
     }
-    for (std::size_t at = begin; at < end; ++at) add_to(bytes_[at], now, kind, found);
+    for (std::size_t at = begin; at < end; ++at) add_to(bytes_, at, now, kind, found);
 }
 
-void Shadow::add_to(Cell& cell, const Now& now, Kind kind, Conflicts& found) const {
-    cell.history.add(now, kind, found);
-    if (is_seen_by_all_) cell.visitors.add(now, kind, found);
+void Shadow::add_to(Cells& cells, std::size_t at, const Now& now, Kind kind,
+                    Conflicts& found) const {
+    cells.histories[at].add(now, kind, found);
+    if (is_seen_by_all_) cells.visitors[at].add(now, kind, found);
 }
 
 }  // namespace simulator

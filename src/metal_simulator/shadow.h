@@ -23,20 +23,24 @@ class Shadow {
              Conflicts& found);
 
   private:
-    struct Cell {
-        History history;
-        bool is_split;
-        Visitors visitors;
+    // What is known of each word, or of each byte. For threadgroup memory the second
+    // array stays untouched, and takes no memory.
+    struct Cells {
+        explicit Cells(std::size_t length) : histories(length), visitors(length) {}
+        Zeros<History> histories;
+        Zeros<Visitors> visitors;
     };
 
     void add_part(std::size_t begin, std::size_t end, const Now& now, Kind kind,
                   Conflicts& found);
-    void add_to(Cell& cell, const Now& now, Kind kind, Conflicts& found) const;
+    void add_to(Cells& cells, std::size_t at, const Now& now, Kind kind,
+                Conflicts& found) const;
 
     bool is_seen_by_all_;
     bool has_atomics_ = false;
-    Zeros<Cell> words_;
-    Zeros<Cell> bytes_;
+    Cells words_;
+    Cells bytes_;
+    Zeros<bool> is_split_;          // For each word.
     Zeros<AtomicHistory> atomics_;  // For each word.
 };
 

@@ -12,8 +12,8 @@
 namespace simulator {
 
 struct Simulation {
-    Simulation(Sizes sizes, Scheduler::Kernel kernel)
-        : scheduler(sizes, kernel, checks, faults, costs) {}
+    Simulation(Sizes sizes, Scheduler::Kernel kernel, Fibers& fibers)
+        : scheduler(sizes, kernel, checks, faults, costs, fibers) {}
 
     Arena arena;
     Faults faults;
