@@ -47,6 +47,20 @@ _GCC_OPTIONS = (
     "-fno-plt",
     # Too large an array meets the page below the stack, and does not go past it.
     "-fstack-clash-protection",
+    # Most of a kernel's time is the simulator's, so polish that comes after the hooks
+    # are in their places takes more time than it saves.
+    "-fno-if-conversion",
+    "-fno-if-conversion2",
+    "-fno-shrink-wrap",
+    "-fno-forward-propagate",
+    "-fno-cprop-registers",
+    "-fno-split-wide-types",
+    "-fno-dse",
+    "-fno-compare-elim",
+    "-fno-move-loop-invariants",
+    "-fno-branch-count-reg",
+    "-fira-algorithm=priority",
+    "-fira-region=one",
 )
 
 _IS_MACOS = platform.system() == "Darwin"
