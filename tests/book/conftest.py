@@ -21,7 +21,7 @@ FLAGS = [
     *("--disable-component-update", "--disable-sync"),
 ]
 DRAWN_BY_ONE_THREAD = "--disable-threaded-compositing"
-"""Saves a third of the time. Without it a page would not scroll to a heading."""
+"""Saves a third of the time. With it a page does not scroll to a heading."""
 WIDTH = 1280
 
 SET_FOR_TESTS = ("TINY_LLM_KERNELS", "TINY_LLM_WATCH")
