@@ -95,33 +95,44 @@ class Language:
         self, pieces: Sequence[Sequence[int]], caches: Sequence[Sequence[Any]]
     ) -> list[list[int]]:
         """Put the new tokens of all rows into their caches, and return all in them."""
-        known = [
+        remembered = [
             self._remembered(piece, own)
             for piece, own in zip(pieces, caches, strict=True)
         ]
+        mx.eval(remembered)  # at once: to wait for each takes longer than to compute it
+        known = [self._agreed(layers) for layers in remembered]
         for seen in known:
             if seen in self._fails_at:
                 raise RuntimeError(say(f"{_SAID}.fails_at", text=spelt_out(seen)))
         return known
 
-    def _remembered(self, piece: Sequence[int], caches: Sequence[Any]) -> list[int]:
-        """Put new tokens into the caches of a row, and return all that is in them."""
+    def _remembered(
+        self, piece: Sequence[int], caches: Sequence[Any]
+    ) -> list[mx.array]:
+        """Put new tokens into the caches of a row, and return what each layer knows.
+
+        Each token is a number that only its layer has.
+        """
         if len(caches) != self.num_hidden_layers:
             counts = {"number": len(caches), "layers": self.num_hidden_layers}
             raise ValueError(say(f"{_SAID}.number_of_caches", **counts))
-        layers = [
-            self._of_layer(layer, piece, cache) for layer, cache in enumerate(caches)
-        ]
-        return layers[0] if all(one == layers[0] for one in layers) else []
+        layers = []
+        for layer, cache in enumerate(caches):
+            first = layer * VOCAB_SIZE
+            new = mx.array([first + token for token in piece], mx.float32)
+            new = new[None, None, :, None]
+            keys = cache.update_and_fetch(new, new, len(piece), "causal")[0]
+            layers.append(keys[0, 0, :, 0])
+        return layers
 
     @staticmethod
-    def _of_layer(layer: int, piece: Sequence[int], cache: Any) -> list[int]:  # noqa: ANN401
-        """Put new tokens into a cache, in numbers that only its layer has."""
-        first = layer * VOCAB_SIZE
-        new = mx.array([first + token for token in piece], mx.float32)
-        new = new[None, None, :, None]
-        keys = cache.update_and_fetch(new, new, len(piece), "causal")[0]
-        return [int(one) - first for one in np.array(keys[0, 0, :, 0])]
+    def _agreed(layers: Sequence[mx.array]) -> list[int]:
+        """Return the tokens of a row, or none if layers know different ones."""
+        tokens = [
+            [int(one) - layer * VOCAB_SIZE for one in np.array(keys)]
+            for layer, keys in enumerate(layers)
+        ]
+        return tokens[0] if all(one == tokens[0] for one in tokens) else []
 
     def _next(self, seen: list[int]) -> int | None:
         """Return the next token of the answer to a text. None if it babbles."""
