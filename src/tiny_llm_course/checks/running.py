@@ -88,7 +88,9 @@ class Runner:
         known = self._kept.outcome(step)
         if known and step.may_be_kept and not self._anew:
             return known
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(
+            dir=_memory(), ignore_cleanup_errors=True
+        ) as folder:
             noted = Path(folder) / "noted"
             noted.touch()
             start_s = time.perf_counter()
@@ -102,7 +104,8 @@ class Runner:
 
         Args:
             step: The step.
-            noted: Gets a line for each file that it reads.
+            noted: Gets a line for each file that it reads, in a folder that the step
+                may use for files of its own.
         """
         tracing = self._kept.root / TRACING
         path = filter(None, (str(tracing), os.environ.get("PYTHONPATH")))
@@ -116,6 +119,7 @@ class Runner:
                 **SETTINGS,
                 "PYTHONPATH": os.pathsep.join(path),
                 "PYTHONPYCACHEPREFIX": str(self._kept.root / BYTECODE),
+                "TMPDIR": str(noted.parent),
                 NOTED_IN: str(noted),
             },
         }
@@ -130,6 +134,20 @@ class Runner:
             child.join()
             self._children.discard(child)
         return child.exitcode or 0, output.read_text(encoding="utf-8")
+
+
+def _memory() -> str | None:
+    """Return a folder in memory, if there is one with room that programs run from.
+
+    Checkouts come and go by the hundred, which a disk's file system is slow at.
+    """
+    folder = "/dev/shm"  # noqa: S108 - a folder of its own is made in it
+    if not Path(folder).exists():
+        return None
+    about = os.statvfs(folder)
+    num_free_bytes = about.f_bavail * about.f_frsize
+    is_fit = num_free_bytes > 2 << 30 and not about.f_flag & os.ST_NOEXEC
+    return folder if is_fit else None
 
 
 def _start_server() -> None:

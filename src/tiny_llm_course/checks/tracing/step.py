@@ -9,6 +9,7 @@ import gc
 import os
 import runpy
 import sys
+import tempfile
 import types
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def run(
         os.dup2(to, stream)
     os.environ.clear()
     os.environ.update(environment)
+    tempfile.tempdir = None  # it is that of the environment
     os.chdir(root)
     sys.dont_write_bytecode = False
     sys.pycache_prefix = environment["PYTHONPYCACHEPREFIX"]
