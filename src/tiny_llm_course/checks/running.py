@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import runpy
+import shutil
 import tempfile
 import threading
 import time
@@ -97,6 +98,8 @@ class Runner:
             code, output = self._run(step, noted)
             outcome = Outcome(code == 0, output, time.perf_counter() - start_s)
             self._kept.keep(step, outcome, noted.read_text().splitlines())
+            compiled = self._kept.root / BYTECODE / Path(folder).relative_to("/")
+            shutil.rmtree(compiled, ignore_errors=True)  # nobody finds it again
         return outcome
 
     def _run(self, step: Step, noted: Path) -> tuple[int, str]:
