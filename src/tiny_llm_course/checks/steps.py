@@ -93,14 +93,15 @@ FIRST = (
 def steps() -> list[Step]:
     """Return the other steps, which may run in parallel, the long ones first.
 
-    Where nothing is known of an earlier run, they start in this order.
+    Where nothing is known of an earlier run, they start in this order. What PyTorch
+    says is kept: the proofs ask it first, each for another day, and nobody twice.
     """
     ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
     return [
         Step("pyright finds nothing", pyright, reads=PYTHON),
-        Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         *reversed([_proof(day) for day in select_days(None, None)]),
         *_tests("kernels for GPUs are judged", "metal"),
+        Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
         *map(_truth, (*chapters(), *PAGES)),
         *_in_a_browser(),
         *_tests("the course's own tests pass", "course"),

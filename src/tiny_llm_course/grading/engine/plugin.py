@@ -1,5 +1,6 @@
 """The pytest plugin: fixtures for solution and device, and reports of failures."""
 
+import gc
 import os
 
 # On NVIDIA GPUs MLX multiplies float32 matrices in TF32, which has the precision of
@@ -196,6 +197,14 @@ def pytest_collection_modifyitems(
             for item in items
             if item.nodeid not in known and str(task_of(item)) not in crashed
         ]
+
+
+def pytest_collection_finish() -> None:
+    """Leave out of garbage collection what is here to stay.
+
+    When it ends, pytest has it looked through five times.
+    """
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
