@@ -101,6 +101,27 @@ def test_what_a_step_has_from_the_start_is_no_garbage_to_look_for(root: Path) ->
     assert outcome.output == "False\n"
 
 
+OWN_FILES = """
+import sys, tempfile
+from pathlib import Path
+folder = Path(tempfile.mkdtemp())
+(folder / "own.py").touch()
+sys.path.append(str(folder))
+import own
+print(folder)
+"""
+
+
+def test_nothing_stays_of_a_step_s_own_files(root: Path) -> None:
+    """Neither they, nor what Python has compiled of them, for a path of no return."""
+    runner = Runner(Kept(root))
+
+    ((_, outcome),) = runner.run([Step("it ends", ("-c", OWN_FILES))])
+
+    assert not Path(outcome.last_line).exists()
+    assert not list((root / BYTECODE).rglob("own.*"))
+
+
 READING = {
     "a file": "open('data.txt').read()",
     "a module": "import sys; sys.path.append('.'); import package.module",
