@@ -118,6 +118,16 @@ def _repaired(folder: Path, task: Address, text: str) -> Repaired | None:
         ),
         pytest.param(
             SILU,
+            "def _mine(args, y):\n"
+            "    return y - args\n\n"
+            "def silu(x):\n"
+            "    return _mine(1, x * mx.sigmoid(x))\n",
+            "Line 4 of `basics.py` is all that is wrong: "
+            "`y - args` stands where `y` is enough.",
+            id="in a helper, which stays",
+        ),
+        pytest.param(
+            SILU,
             "def silu(x):\n"
             "    wide = x.astype(mx.float32)\n"
             "    return wide * mx.sigmoid(wide)\n",

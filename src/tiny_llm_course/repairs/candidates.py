@@ -9,6 +9,7 @@ from tiny_llm_course.composed_mistakes.changes import changes_of
 from tiny_llm_course.composed_mistakes.tables import OTHER_FUNCTIONS
 from tiny_llm_course.composed_mistakes.text import HELPERS, Slot, Text
 from tiny_llm_course.composed_mistakes.words import function_of
+from tiny_llm_course.records.definitions import name_of
 from tiny_llm_course.repairs.scope import Scope, places
 
 NO_REPAIRS = {
@@ -175,8 +176,10 @@ def _left_out(text: Text) -> Iterator[Repair]:
     """Yield a text without one of the lines that change a value it has already.
 
     And without a choice, or a call, for one of its arguments but the first, which
-    mistakes leave.
+    mistakes leave. What a helper makes is not left out: `mlx_lm`'s layers, which are
+    right, would do the work of the learner's.
     """
+    helpers = {name_of(one) for one in text.tree.body}
     loops = [one for one in ast.walk(text.tree) if isinstance(one, ast.While)]
     looped = {id(node) for one in loops for node in ast.walk(one)}
     for slot, _ in places(text):
@@ -186,6 +189,8 @@ def _left_out(text: Text) -> Iterator[Repair]:
                 is_known = isinstance(target, ast.Name) and target.id in names
                 if is_known or isinstance(target, ast.Subscript):
                     yield Repair(slot, ast.Pass())
+            case ast.Call(ast.Name(name), _) if name in helpers:
+                pass
             case ast.Call(_, [_, *others]):
                 yield from (Repair(slot, one) for one in others)
             case ast.IfExp(_, first, second):
