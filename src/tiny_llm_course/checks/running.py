@@ -70,7 +70,7 @@ class Runner:
 
         The steps that took longest last time start first, to keep all cores busy.
         """
-        _start_server()
+        _start_server(self._kept.root)
         in_turn = sorted(steps, key=self._kept.duration_s, reverse=True)
         threads = ThreadPoolExecutor((os.cpu_count() or 1) + 1)
         waiting = {threads.submit(self._outcome, step): step for step in in_turn}
@@ -121,7 +121,7 @@ class Runner:
                 **os.environ,
                 **SETTINGS,
                 "PYTHONPATH": os.pathsep.join(path),
-                "PYTHONPYCACHEPREFIX": str(self._kept.root / BYTECODE),
+                **_bytecode(self._kept.root),
                 "TMPDIR": str(noted.parent),
                 NOTED_IN: str(noted),
             },
@@ -153,10 +153,15 @@ def _memory() -> str | None:
     return folder if is_fit else None
 
 
-def _start_server() -> None:
+def _bytecode(root: Path) -> dict[str, str]:
+    """Return the setting that has Python keep what it compiles, see `BYTECODE`."""
+    return {"PYTHONPYCACHEPREFIX": str(root / BYTECODE)}
+
+
+def _start_server(root: Path) -> None:
     """Start the server, unless it runs: its libraries count cores when imported."""
     usual = dict(os.environ)
-    os.environ.update(SETTINGS)
+    os.environ.update({**SETTINGS, **_bytecode(root)})
     try:
         forkserver.ensure_running()
     finally:

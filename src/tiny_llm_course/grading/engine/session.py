@@ -29,11 +29,11 @@ NO_TESTS_COLLECTED = 5
 
 QUIETLY = (
     *("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"),
-    *("-p", "no:xdist", "-p", "no:xdist.looponfail"),
+    *("--disable-plugin-autoload", "-p", "pytest_timeout"),
 )
 """pytest's output is not shown, so it need not collect lines and values for it.
 
-Nor need it import plugins that only our own tests need.
+Nor need it look for plugins: `pyproject.toml` has a setting of one.
 """
 
 BELOW_PYTHON = ("--capture=sys",)
