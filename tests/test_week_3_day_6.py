@@ -788,6 +788,19 @@ def test_task_4_asks_the_gate_who_may_come_in(grade: Grader) -> None:
     grade.assert_equal(call, ([429, 200], 2))
 
 
+def test_task_4_tells_a_refused_client_when_to_come_back(grade: Grader) -> None:
+    """The gate says 2.5 seconds. A header has whole ones, and 2 would be too early."""
+
+    def drive(site: Site) -> tuple[int, str | None]:
+        answer = site.post(prompt=["x", "y"])
+        return answer.status_code, answer.headers.get("retry-after")
+
+    shown = COMPLETE.replace('"Hi"', '["x", "y"]') + ", then the header Retry-After"
+    call = served(drive, shown, places=1)
+
+    grade.assert_equal(call, (429, "3"))
+
+
 @pytest.mark.parametrize(
     ("way", "reason"),
     [("to its end", "stop"), ("to its limit", "length"), ("to an error", "error")],

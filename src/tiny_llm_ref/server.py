@@ -60,7 +60,8 @@ def create_app(
     under `/health`), 404 for a path or a model that there is not, 405, 408 and 413 for
     a body that comes too slowly or is too long, 503 while the server shuts down. When
     the engine fails before the first token it is 500, afterwards an event
-    `data: {"error": ...}` in the stream.
+    `data: {"error": ...}` in the stream. An error with `retry_after_s` has the header
+    `Retry-After`: whole seconds, rounded up.
 
     A stream is `text/event-stream`: a line `data: JSON` and an empty one for each
     chunk, `data: [DONE]` at the end. All its chunks have one id.

@@ -5,6 +5,9 @@ from typing import Any
 
 from tiny_llm_course.solution import Solution
 
+AGAIN_S = 2.5
+"""When there is a place again, as a gate has it that keeps the mean time."""
+
 
 @dataclass
 class NotedGate:
@@ -24,7 +27,8 @@ class NotedGate:
         """Let all of them in, or none."""
         if self.num_open + num_requests > self.places:
             refused = self.solution.get("fields.RefusedError")
-            raise refused("full", status=429, code="queue_full")
+            again = {"retry_after_s": AGAIN_S}
+            raise refused("full", status=429, code="queue_full", **again)
         self.num_open += num_requests
 
     def leave(self, num_requests: int = 1) -> None:
