@@ -98,10 +98,11 @@ LIMIT_S = 3
 
 @pytest.fixture
 def graded(learner: Checkout, tmp_path: Path) -> Callable[..., Results]:
-    """Return a function that grades a kernel with a given body."""
+    """Return a function that grades a kernel with a given body, or the stub's."""
 
-    def grade(body: str, *cases: float) -> Results:
-        write(learner, body)
+    def grade(body: str | None, *cases: float) -> Results:
+        if body is not None:
+            write(learner, body)
         tests = tmp_path / "test_week_2_day_3.py"
         tests.write_text(TESTS.format(cases=list(cases)))
 
@@ -129,6 +130,16 @@ def outcomes(results: Results, task: int) -> list[tuple[str, str]]:
     address = str(Address(2, 3, task))
     found = [one for one in results.tests.values() if one.task == address]
     return [(one.status, one.message) for one in found]
+
+
+# First of all, while the kernel is the stub, which has been compiled with the others.
+
+
+def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
+    results = graded(None, 0)
+
+    own = task_at("week 2, day 4, task 1")
+    assert outcomes(results, task=3) == [(NOT_STARTED, own.not_started())]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +239,7 @@ def test_a_layer_that_is_a_stub_says_so_when_it_is_made(
     assert str(raised.value) == task_at("week 2, day 7, task 5").not_started()
 
 
-# Up to here the kernel is the same, and compiled once. Each test below has its own.
+# Up to here that kernel is the same, and compiled once. Each test below has its own.
 
 
 def test_a_compile_error_is_the_verdict_on_what_calls_a_kernel(
@@ -244,14 +255,6 @@ def test_a_compile_error_is_the_verdict_on_what_calls_a_kernel(
     assert ": error: " in error
     assert len(code) <= 12
     assert outcomes(results, task=1) == [(PASSED, "")]
-
-
-def test_a_stub_in_cpp_is_not_started(graded: Callable[..., Results]) -> None:
-    task = task_at(Address(2, 3, 3))
-
-    results = graded(f'todo("{task.address}");', 0)
-
-    assert outcomes(results, task=3) == [(NOT_STARTED, task.not_started())]
 
 
 def test_without_a_compiler_kernels_count_as_not_started(
