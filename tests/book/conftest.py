@@ -19,6 +19,7 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"),
     *("--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
+    "--font-render-hinting=none",  # else the headless shell rounds the width of letters
 ]
 DRAWN_BY_ONE_THREAD = "--disable-threaded-compositing"
 """Saves a third of the time. With it a page does not scroll to a heading."""
@@ -58,8 +59,12 @@ SET = """
 
 
 def find_chromium() -> str | None:
-    """Return the path of a Chromium or Chrome, or of the one that CHROMIUM names."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    """Return the path of a Chromium or Chrome, or of the one that CHROMIUM names.
+
+    The headless shell comes first: it has no windows, and takes a quarter less time.
+    """
+    shell, google = "chromium-headless-shell", "google-chrome"
+    names = (shell, "chromium", "chromium-browser", google, f"{google}-stable")
     mac = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
     found = [os.environ.get("CHROMIUM"), *map(shutil.which, names), mac]
     return next((one for one in found if one and Path(one).exists()), None)

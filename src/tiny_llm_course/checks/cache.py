@@ -13,7 +13,8 @@ from tiny_llm_course.checks.sources import Sources, depended_on, digest_of, shor
 from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.doctor.system import describe_cpu
 
-PROGRAMS = ("c++", "clang++", "chromium", "google-chrome", "git")
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+PROGRAMS = ("c++", "clang++", *BROWSERS, "git")
 SETTINGS = ("TINY_LLM_", "MLX_", "OPENBLAS_CORETYPE", "BOOK", "CHROMIUM", "CXX")
 
 
