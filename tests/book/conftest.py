@@ -22,7 +22,8 @@ FLAGS = [
     "--font-render-hinting=none",  # else the headless shell rounds the width of letters
 ]
 DRAWN_BY_ONE_THREAD = "--disable-threaded-compositing"
-"""Saves a third of the time. With it a page does not scroll to a heading."""
+"""Saves a third of the time. With it no picture is ever drawn: a page does not scroll
+to a heading, and each movement of the mouse waits for five seconds."""
 WIDTH = 1280
 
 SET_FOR_TESTS = ("TINY_LLM_KERNELS", "TINY_LLM_WATCH")
@@ -159,7 +160,7 @@ def browser(start: Callable[..., Browser]) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def swift_browser(start: Callable[..., Browser]) -> Iterator[Browser]:
-    """Start one for pages whose headings nobody goes to."""
+    """Start one for pages whose headings nobody goes to, and no mouse."""
     with start(DRAWN_BY_ONE_THREAD) as started:
         yield started
 
@@ -208,12 +209,12 @@ class Window:
         )
         return cls(opened, built / language)
 
-    def open(self, name: str) -> OpenPage:
+    def open(self, name: str, *, width: int = WIDTH) -> OpenPage:
         """Open a page anew from its file, as without a server."""
         file = self.folder / f"{name}.html"
         assert file.read_bytes(), "a check sees what Python reads, and no browser"
         self.opened.complaints.clear()
-        self.opened.show()
+        self.opened.show(width=width)
         if self.opened.page.url.partition("#")[0] == file.as_uri():
             self.opened.page.goto("about:blank")  # else it would stay, whatever its #
         self.opened.page.goto(file.as_uri())

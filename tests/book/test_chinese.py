@@ -36,10 +36,13 @@ SCROLLED = """() =>
 """
 
 LABELS = """
-(figure) => [...figure.querySelectorAll("label, button, text, figcaption, summary, th")]
-  .map((one) => one.textContent)
+(figures) => figures.map((one) => [
+  one.dataset.ready,
+  [...one.querySelectorAll("label, button, text, figcaption, summary, th")]
+    .map((label) => label.textContent).join(" \u25a1 "),
+])
 """
-
+"""Whether each figure is drawn, and what is written in it."""
 
 WIDTH = """([place, text]) => {
   const one = document.createElement("span");
@@ -55,9 +58,9 @@ def width(page: Page, place: str, text: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def chinese(browser: Browser, built: Path) -> Window:
+def chinese(swift_browser: Browser, built: Path) -> Window:
     """A window for the book in Chinese."""
-    return Window.of(browser, built, "zh")
+    return Window.of(swift_browser, built, "zh")
 
 
 def english(text: str) -> list[str]:
@@ -71,17 +74,17 @@ def english(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_page_shows_fits_a_phone_and_is_chinese(chinese: Window, name: str) -> None:
-    opened = chinese.open(name)
-    page = opened.show(width=PHONE)
+    opened = chinese.open(name, width=PHONE)
+    page = opened.page
 
     expect(page.locator("h1").first).to_be_visible()
     assert opened.complaints == []
     assert page.evaluate("document.documentElement.lang") == "zh-CN"
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
     assert english(page.locator("article").evaluate(WORDS)) == []
-    for figure in page.locator("article .interactive").all():
-        assert figure.get_attribute("data-ready") == "true"
-        assert english(" \u25a1 ".join(figure.evaluate(LABELS))) == []
+    for is_ready, labels in page.locator("article .interactive").evaluate_all(LABELS):
+        assert is_ready == "true"
+        assert english(labels) == []
 
 
 def test_a_page_is_accessible(chinese: Window) -> None:
@@ -111,8 +114,8 @@ def switched(page: Page, name: str) -> Page:
     return page
 
 
-def test_the_switch_leads_to_the_same_section(chinese: Window) -> None:
-    page = chinese.open(DAY).page
+def test_the_switch_leads_to_the_same_section(browser: Browser, built: Path) -> None:
+    page = Window.of(browser, built, "zh").open(DAY).page
     page.goto(f"{page.url}#where-people-slip")
     page.wait_for_function(SCROLLED)
 

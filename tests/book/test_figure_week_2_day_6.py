@@ -6,7 +6,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.book.conftest import OpenFigure
+from tests.book.conftest import OpenFigure, Window
 
 from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.specimens import mistake
@@ -175,8 +175,9 @@ def test_the_button_brings_the_scores_back(figure: OpenFigure) -> None:
     assert (figure.read("result"), changed != before) == (before, True)
 
 
-def test_a_bar_can_be_dragged(figure: OpenFigure) -> None:
+def test_a_bar_can_be_dragged(window: Window) -> None:
     """With a mouse: down to the place that forbids a key."""
+    figure = window.open_figure(CHAPTER, NAME)
     page = figure.opened.page
     fourth = page.locator(f"#figure-{NAME} svg rect.bar").nth(3)
     fourth.evaluate(
@@ -193,3 +194,4 @@ def test_a_bar_can_be_dragged(figure: OpenFigure) -> None:
 
     assert read(figure, "top") == SCORES[:3].max()
     assert read(figure, "result") == pytest.approx(softmax_of(SCORES[:3]) @ VALUES[:3])
+    assert figure.opened.complaints == []
