@@ -43,20 +43,32 @@ async (name) => {
 """
 """Puts a figure in its place as it is built, and runs its script once more."""
 
-SET = """
-(node, value) => {
-  if (node.disabled) throw Error("a reader cannot move this");
-  if (node.type === "checkbox") {
-    if (node.checked !== value) node.click();
-    return;
+MOVED = """
+([name, moves]) => {
+  const set = (node, value) => {
+    if (node.disabled) throw Error("a reader cannot move this");
+    if (node.type === "checkbox") {
+      if (node.checked !== value) node.click();
+      return;
+    }
+    node.value = value;
+    if (node.value !== String(value)) throw Error(`${value} became ${node.value}`);
+    node.dispatchEvent(new Event("input", { bubbles: true }));
+    node.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  const figure = document.querySelector(`#figure-${name}`);
+  for (const [control, value] of moves) {
+    const found = figure.querySelectorAll(`[data-control="${control}"]`);
+    if (found.length !== 1) throw Error(`${found.length} ${control}`);
+    if (value === null) found[0].click();
+    else set(found[0], value);
   }
-  node.value = value;
-  if (node.value !== String(value)) throw Error(`${value} became ${node.value}`);
-  node.dispatchEvent(new Event("input", { bubbles: true }));
-  node.dispatchEvent(new Event("change", { bubbles: true }));
+  const shown = [...figure.querySelectorAll("[data-readout]")];
+  return shown.map(({ dataset }) => [dataset.readout, dataset.value || "null"]);
 }
 """
-"""Gives a control a value that a reader could give it."""
+"""Gives controls values that a reader could give them, or presses them, and returns
+what the figure shows then."""
 
 
 def find_chromium() -> str | None:
@@ -104,40 +116,40 @@ class OpenFigure:
     chapter: str
     name: str
 
+    _shown: list[tuple[str, str]] | None = field(default=None, init=False, repr=False)
+
     @property
     def data(self) -> Any:  # noqa: ANN401 - as the chapter has it
         """What the figure starts from."""
         return values_of(self.chapter, "data")[self.name]
 
+    @property
+    def page(self) -> Page:
+        """That of the figure, which may show something else when it was touched."""
+        self._shown = None
+        return self.opened.page
+
     def set(self, **controls: float | str | bool) -> None:
         """Move sliders, choose from lists, tick boxes: in this order."""
-        for control, value in controls.items():
-            self._do(SET, f'[data-control="{control}"]', value)
+        self._shown = self._moved(*controls.items())
 
     def press(self, control: str) -> None:
         """Press a button."""
-        self._do("(node) => node.click()", f'[data-control="{control}"]')
+        self._shown = self._moved((control, None))
 
     def read(self, readout: str) -> Any:  # noqa: ANN401 - a number or a list of them
         """Return what the figure shows under a name, in full precision."""
-        shown = "(node) => node.dataset.value"
-        return json.loads(self._do(shown, f'[data-readout="{readout}"]') or "null")
+        self._shown = self._shown or self._moved()
+        (value,) = (value for name, value in self._shown if name == readout)
+        return json.loads(value)
 
-    def _do(self, script: str, selector: str, *values: object) -> Any:  # noqa: ANN401
-        """Run a script on a part of the figure.
+    def _moved(self, *moves: tuple[str, object]) -> list[tuple[str, str]]:
+        """Move controls, and return what is shown then: a test asks for most of it.
 
         Without Playwright's pointer and keyboard, which wait for the next picture to be
         drawn: `test_pages` has every control reached and moved by them.
         """
-        within = f"#figure-{self.name} {selector}"
-        return self.opened.page.evaluate(
-            f"""([selector, ...values]) => {{
-                const found = document.querySelectorAll(selector);
-                if (found.length !== 1) throw Error(`${{found.length}} ${{selector}}`);
-                return ({script})(found[0], ...values);
-            }}""",
-            [within, *values],
-        )
+        return self.opened.page.evaluate(MOVED, [self.name, moves])
 
 
 @pytest.fixture(scope="session")

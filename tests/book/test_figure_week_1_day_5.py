@@ -122,7 +122,7 @@ def test_changed_sizes_are_counted(
 
 def test_sizes_found_by_hand_get_their_name(figure: OpenFigure) -> None:
     """The list says which model is shown, whichever way the reader came to it."""
-    shown = figure.opened.page.locator(f"#figure-{NAME} [data-control=preset]")
+    shown = figure.page.locator(f"#figure-{NAME} [data-control=preset]")
 
     figure.set(layers=6)
     changed = shown.input_value()

@@ -146,7 +146,7 @@ def test_it_opens_with_the_answer_of_the_text(figure: OpenFigure) -> None:
 
 def test_the_button_stops_at_each_move_and_at_the_end(figure: OpenFigure) -> None:
     figure.set(prompt=12, steps=1)
-    button = figure.opened.page.locator(f"#figure-{NAME} [data-control=next]")
+    button = figure.page.locator(f"#figure-{NAME} [data-control=next]")
 
     stops: list[tuple[int, int]] = []
     while button.is_enabled():

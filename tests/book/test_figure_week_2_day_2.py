@@ -145,7 +145,7 @@ def test_the_embedded_model_has_positions_for_no_more(figure: OpenFigure) -> Non
 
 
 def test_a_machine_is_named_until_its_rates_are_changed(figure: OpenFigure) -> None:
-    shown = figure.opened.page.locator(f"#figure-{NAME} [data-control=machine]")
+    shown = figure.page.locator(f"#figure-{NAME} [data-control=machine]")
     before = shown.input_value()
     figure.set(bandwidth=2)
     changed = shown.input_value()

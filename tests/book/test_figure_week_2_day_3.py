@@ -127,7 +127,7 @@ def test_the_bits_of_a_weight_are_those_of_the_arrays(figure: OpenFigure) -> Non
 
 def test_every_number_has_a_label(figure: OpenFigure) -> None:
     """YAML takes some words, such as off, for something else than a text."""
-    labels = figure.opened.page.locator(f"#figure-{NAME} dt").all_inner_texts()
+    labels = figure.page.locator(f"#figure-{NAME} dt").all_inner_texts()
 
     assert len(set(labels)) == len(labels) == 9
     assert "undefined" not in labels

@@ -153,7 +153,7 @@ def test_the_largest_tile_of_one_panel(
     """A token more needs registers that are not there, and the figure says so."""
     figure.set(processor=processor, tokens=240)
     count = figure.data["registers"][processor]["count"]
-    complaint = figure.opened.page.get_by_text("more are needed")
+    complaint = figure.page.get_by_text("more are needed")
 
     figure.set(most=most)
     fits = figure.read("registers"), complaint.count()

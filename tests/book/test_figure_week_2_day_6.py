@@ -178,7 +178,7 @@ def test_the_button_brings_the_scores_back(figure: OpenFigure) -> None:
 def test_a_bar_can_be_dragged(window: Window) -> None:
     """With a mouse: down to the place that forbids a key."""
     figure = window.open_figure(CHAPTER, NAME)
-    page = figure.opened.page
+    page = figure.page
     fourth = page.locator(f"#figure-{NAME} svg rect.bar").nth(3)
     fourth.evaluate(
         "(one) => one.scrollIntoView({ block: 'center', behavior: 'instant' })"
