@@ -198,7 +198,9 @@ def lent(names: set[str], folder: Path) -> Generator[None]:
 
 def _withdraw(packages: set[str]) -> dict[str, types.ModuleType]:
     """Remove packages and their modules from `sys.modules`."""
-    listed = [name for name in sys.modules if name.split(".")[0] in packages]
+    begins = tuple(packages)  # few of thousands do, and all are asked
+    alike = [name for name in sys.modules if name.startswith(begins)]
+    listed = [name for name in alike if name.split(".")[0] in packages]
     return {name: sys.modules.pop(name) for name in listed}
 
 

@@ -4,6 +4,7 @@ Sphinx and its theme have their words in English, and ask for a translation of m
 is found in the catalogue, in the table `theme` of `book.toml`, beside their English.
 """
 
+import functools
 import re
 from gettext import NullTranslations
 from typing import Any, cast
@@ -68,6 +69,9 @@ function splitQuery(query) {{
 """
 
     _runs = re.compile(rf"({_WIDE}+)|(?:(?!{_WIDE})\w)+")
+
+    stem = functools.cache(SearchEnglish.stem)
+    """Finds what the forms of a word share, once for all pages."""
 
     def split(self, input: str) -> list[str]:  # noqa: A002 - the name is Sphinx's
         """Cut a text into what the index has.
