@@ -43,8 +43,17 @@ def imported_files(path: Path) -> tuple[Path, ...]:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return ()
-    places = {one for node in ast.walk(tree) for one in _modules(node)}
+    places = {one for node in statements(tree) for one in _modules(node)}
     return tuple(sorted(filter(Path.exists, places)))
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield a file and all statements in it, without the expressions in these."""
+    found: list[ast.AST] = [tree]
+    for one in found:
+        yield one
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            found += getattr(one, part, ())
 
 
 def _modules(node: ast.AST) -> Iterator[Path]:

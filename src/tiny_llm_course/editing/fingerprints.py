@@ -177,7 +177,7 @@ def _meaning_of_file(path: Path) -> str:
 @functools.lru_cache(maxsize=512)  # the tests of a day belong to several tasks
 def _meaning(code: bytes) -> str:
     try:
-        return python_code.meaning(ast.parse(code))
+        return python_code.meaning_of_text(code)
     except (SyntaxError, ValueError):
         return repr(code)
 

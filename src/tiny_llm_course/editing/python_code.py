@@ -11,6 +11,7 @@ from itertools import accumulate, takewhile
 
 from tiny_llm_course.editing.code import Code, Definition
 from tiny_llm_course.idle import Function, does_nothing
+from tiny_llm_course.imports import statements
 
 Import = ast.Import | ast.ImportFrom
 
@@ -167,15 +168,21 @@ def first_line(node: ast.stmt) -> int:
 
 def meaning(node: ast.AST) -> str:
     """Write down what code does: without docstrings, comments and layout."""
-    return ast.dump(_WithoutDocstrings().visit(ast.parse(ast.unparse(node))))
+    return meaning_of_text(ast.unparse(node))
 
 
-class _WithoutDocstrings(ast.NodeTransformer):
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Drop the docstring of `node`, if it has one, and of all that is in it."""
+def meaning_of_text(text: str | bytes) -> str:
+    """Write down what a text does, as `meaning` does.
+
+    Raises:
+        SyntaxError: It is not Python.
+        ValueError: Nor is it, with a null byte in it.
+    """
+    tree = ast.parse(text)
+    for node in statements(tree):
         if isinstance(node, Function | ast.ClassDef | ast.Module):
             node.body = _without_docstring(node)
-        return super().generic_visit(node)
+    return ast.dump(tree)
 
 
 @lru_cache(maxsize=512)  # all files of a starter and of its solutions
