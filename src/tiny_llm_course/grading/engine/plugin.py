@@ -346,17 +346,17 @@ def _explained(config: pytest.Config, task: Address) -> list[results.Explanation
 def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
     """Name the known mistake in a task, or describe how it fails, if that helps.
 
-    A mistake that is gone with our parts of the tasks below is none of this task.
+    What is gone with our parts of the tasks below is no mistake of this task.
     """
     outcomes = config.stash[OUTCOMES].get(task, [])
     failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
     if failed and all(_is_no_metal(one) for one in failed):
         return  # The compiler has said what is wrong.
+    if comes_from_below(outcomes, task, config.stash[SOLUTION]):
+        return
     if failed and _is_in_metal(task):
         compile_ahead(misconceptions(task), failed[0].trial)
     found = explain(outcomes, misconceptions(task))
-    if found and comes_from_below(outcomes, task, config.stash[SOLUTION]):
-        return
     names, sentences = [one.name for one in found], [one.says for one in found]
     if told := _interface(config, task, found):
         names, sentences = [results.INTERFACE], [told]
@@ -392,6 +392,8 @@ def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
         names = [name for one in explained for name in one.names]
         named = [one for one in misconceptions(task) if one.name in names]
         if names and not any(_is_part(one, outcomes, task) for one in named):
+            continue
+        if not names and comes_from_below(outcomes, task, config.stash[SOLUTION]):
             continue
         repair = repaired(outcomes, task, config.stash[SOLUTION])
         if repair and not (names and repair.left):
