@@ -146,15 +146,18 @@ def _named(
 ) -> list[Specimen]:
     """Return the mistakes that are named where a solution makes a known one.
 
-    `explain` begins with the first failing test. Where no other mistake fails it alike,
-    the known one is named, and nothing need be run that tells it from others.
+    `explain` begins with the first failing test. Of the mistakes that fail it alike, it
+    names those that no other test tells from the solution. Each mistake has run until
+    its own first failure, which tells most of them from each other.
     """
     outcomes = _outcomes(one, trials)
     first = next((it for it in outcomes if it.verdict and it.verdict.evidence), None)
     if first and tells(one, first, has_passed=False):
-        alike = [each for each in known if does_the_same(each, first)]
-        if alike == [one]:
-            return alike
+        alike = known
+        for outcome in _outcomes(one, trials):
+            alike = [each for each in alike if does_the_same(each, outcome)]
+            if alike == [one]:
+                return alike
     return explain([*_outcomes(one, trials)], known)
 
 
