@@ -17,7 +17,7 @@ import pdb
 import re
 import sys
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 import mlx.core as mx
@@ -139,22 +139,21 @@ def solution(request: pytest.FixtureRequest) -> Iterator[Solution]:
         found = load_solution(str(request.config.getoption("--solution")))
     except CourseError as error:
         pytest.exit(str(error), returncode=2)
-    if found.folder == REFERENCE:
-        _check_shapes(found.package)
     request.config.stash[SOLUTION] = found
-    yield found
+    with _shapes_checked(found.package) if found.folder == REFERENCE else nullcontext():
+        yield found
     if path := request.config.getoption("--results"):
         for one in found.failed_imports:
             results.append(path, one)
 
 
-def _check_shapes(package: str) -> None:
-    """Check the annotations of a package at every call."""
+def _shapes_checked(package: str) -> AbstractContextManager[object]:
+    """Check the annotations of what is imported of a package, at every call."""
     from jaxtyping import install_import_hook
 
     from tiny_llm_course.grading.engine import shapes  # imports beartype
 
-    install_import_hook(package, f"{shapes.__name__}.checked")
+    return install_import_hook(package, f"{shapes.__name__}.checked")
 
 
 @pytest.fixture(params=DEVICES, ids=lambda device: device.name)
