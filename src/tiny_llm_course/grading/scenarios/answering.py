@@ -1,5 +1,6 @@
 """An engine that answers some requests, with a model that says what is asked of it."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,13 +157,17 @@ class Answering(Call):
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
         """Answer all jobs, and return the part of each."""
-        served = _Service(self, solution)
-        with logged(served.log):
-            served.run()
         if self.part in OF_THE_ENGINE:
-            return getattr(served, self.part)
+            return getattr(_served(self, solution), self.part)
+        told_of = _told(
+            Answering(self.symbol, (), named=self.named, jobs=self.jobs), solution
+        )
         chosen = self.only or range(len(self.jobs))
-        return [getattr(served.told[place], self.part) for place in chosen]
+        return [getattr(told_of[place], self.part) for place in chosen]
+
+    def __hash__(self) -> int:
+        """Settings and parameters are in dictionaries, which have none."""
+        return hash((self.symbol, *self.names))
 
     def __str__(self) -> str:
         """Write what is done as code."""
@@ -293,6 +298,23 @@ class Scoring(Call):
         for place, prompt in enumerate(self.prompts):
             lines.append(f"engine.add_request('{place}', {list(prompt)}, {params})")
         return "\n".join([*lines, say(f"{_CALLS}.prompt_logprobs")])
+
+
+@functools.lru_cache(maxsize=4096)
+def _told(call: Answering, solution: Solution) -> list[Told]:
+    """Answer jobs once for all tests of a known solution, which judge parts of it.
+
+    The solution that is graded is another object in each test.
+    """
+    return _served(call, solution).told
+
+
+def _served(call: Answering, solution: Solution) -> "_Service":
+    """Answer all jobs."""
+    served = _Service(call, solution)
+    with logged(served.log):
+        served.run()
+    return served
 
 
 class _Service:
