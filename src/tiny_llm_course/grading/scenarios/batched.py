@@ -91,7 +91,9 @@ class ScriptedBatchModel:
     ) -> mx.array:
         """Return logits B x K x V for the new token ids B x L."""
         self._check(inputs, cache)
-        rows = [self._seen(one, inputs) for one in cache]
+        stored = [self._stored(one, inputs) for one in cache]
+        mx.eval(stored)  # at once: to wait for each takes longer than to compute it
+        rows = [self._seen(*one) for one in stored]
         self._count(inputs, rows[0])
         for first, last in zip(rows[0], rows[-1], strict=True):
             if first != last and self._script_of(first):
@@ -131,8 +133,8 @@ class ScriptedBatchModel:
             raise StepLimitError(say(f"{_COMPLAINTS}.no_end", **names, shown=shown))
 
     @staticmethod
-    def _seen(cache: Any, inputs: mx.array) -> list[list[int]]:  # noqa: ANN401
-        """Put new ids into a cache, and return what the last new token sees, by row."""
+    def _stored(cache: Any, inputs: mx.array) -> tuple[mx.array, mx.array]:  # noqa: ANN401
+        """Put new ids into a cache. Return all in it, and the mask of the last one."""
         new = inputs.astype(mx.float32)[:, None, :, None]
         num_rows, num_new = inputs.shape
         keys, _, _, mask = cache.update_and_fetch(
@@ -141,8 +143,12 @@ class ScriptedBatchModel:
         num_all = keys.shape[2]
         hidden = mask if isinstance(mask, mx.array) else mx.zeros((1,))
         whole = mx.broadcast_to(hidden, (num_rows, 1, num_new, num_all))
-        is_seen = np.array(whole[:, 0, -1].astype(mx.float32)) > -1
-        ids = np.array(keys[:, 0, :, 0]).astype(int)
+        return keys[:, 0, :, 0], whole[:, 0, -1].astype(mx.float32)
+
+    @staticmethod
+    def _seen(keys: mx.array, hidden: mx.array) -> list[list[int]]:
+        """Return what the last new token sees, by row."""
+        ids, is_seen = np.array(keys).astype(int), np.array(hidden) > -1
         return [row[seen].tolist() for row, seen in zip(ids, is_seen, strict=True)]
 
     def _next(self, seen: list[int], row: int, offset: int, num_new: int) -> int:

@@ -221,7 +221,7 @@ class ScriptedCachedModel:
         if len(cache) != self.num_hidden_layers:
             names = {"number": len(cache), "layers": self.num_hidden_layers}
             raise ValueError(say(f"{_CACHED}.number_of_caches", **names))
-        seen = [remembered(one, inputs) for one in cache]
+        seen = remembered(cache, inputs)
         num_new = inputs.shape[1]
         self._count_call(num_new, seen[0])
         if seen[-1] != seen[0]:
@@ -257,8 +257,9 @@ class ScriptedCachedModel:
         )
 
 
-def remembered(cache: Any, inputs: mx.array) -> list[int]:  # noqa: ANN401 - of a solution
-    """Put the new ids 1 x L into a cache, and return all ids in it."""
+def remembered(caches: Sequence[Any], inputs: mx.array) -> list[list[int]]:
+    """Put the new ids 1 x L into the caches of a text, and return all ids in each."""
     new = inputs.astype(mx.float32)[:, None, :, None]
-    keys = cache.update_and_fetch(new, new)[0]
-    return np.array(keys[0, 0, :, 0]).astype(int).tolist()
+    keys = [one.update_and_fetch(new, new)[0][0, 0, :, 0] for one in caches]
+    mx.eval(keys)  # at once: to wait for each takes longer than to compute it
+    return [np.array(one).astype(int).tolist() for one in keys]

@@ -1,5 +1,6 @@
 """A whole model with kernels, judged by its predictions for a text."""
 
+import functools
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ STORY = (
 """A text by the embedded model, so that its predictions are confident."""
 
 
+@functools.cache
 def story(num_tokens: int) -> mx.array:
     """Return the ids of a story, 1 x L, repeated if it is too short."""
     from tokenizers import Tokenizer

@@ -65,7 +65,7 @@ class Saying:
             raise StepLimitError(
                 say(f"{SAID}.no_end", whose=whose, num=len(self.steps))
             )
-        seen = [remembered(one, inputs) for one in cache]
+        seen = remembered(cache, inputs)
         if len(seen) != self.num_hidden_layers or seen[0] != seen[-1]:
             raise ValueError(say(f"{SAID}.layers_differ", whose=whose))
         if offset != len(seen[0]) - num_new:
