@@ -61,17 +61,15 @@ class Solution:
             BrokenFileError: The file cannot be imported.
         """
         file, name = symbol.split(".")
-        if not (self.folder / f"{file}.py").exists():
-            raise Unsolved(not_written(self.folder, symbol))
-        module = self._import(file)
+        module = sys.modules.get(f"{self.package}.{file}")
+        if not module and (self.folder / f"{file}.py").exists():
+            module = self._import(file)
         if not hasattr(module, name):
             raise Unsolved(not_written(self.folder, symbol))
         return getattr(module, name)
 
     def _import(self, file: str) -> types.ModuleType:
         """Import one file; an error names the line where it breaks."""
-        if imported := sys.modules.get(f"{self.package}.{file}"):
-            return imported
         try:
             with lent(self._other_names, self.folder):
                 return importlib.import_module(f"{self.package}.{file}")
