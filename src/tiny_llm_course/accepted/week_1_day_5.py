@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import mlx.core as mx
-from mlx import nn
 
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.attention import causal_mask
@@ -54,8 +53,8 @@ class library_operations(_Block):
         )
         h = x + heads.transpose(0, 2, 1, 3).reshape(x.shape) @ w["wo"].T
         unit = mx.fast.rms_norm(h, w["w_post_attention_layernorm"], self.eps)
-        gate = nn.silu(unit @ w["w_gate"].T)
-        return h + (gate * (unit @ w["w_up"].T)) @ w["w_down"].T
+        gate, up = unit @ w["w_gate"].T, unit @ w["w_up"].T
+        return h + (gate * mx.sigmoid(gate) * up) @ w["w_down"].T
 
     def rotate(self, x: mx.array) -> mx.array:
         return mx.fast.rope(

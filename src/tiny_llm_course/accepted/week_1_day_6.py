@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 import mlx.core as mx
-from mlx import nn
 
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.generate import Model, Sampler
@@ -28,7 +27,7 @@ def ids_in_one_array(
     detokenizer.reset()
     while True:
         logits = model(tokens)[:, -1]
-        log_probs = nn.log_softmax(logits, axis=-1)
+        log_probs = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
         token = sampler(log_probs) if sampler else mx.argmax(log_probs, axis=-1)
         if token.item() in tokenizer.eos_token_ids:
             return tokenizer.decode(tokens[0, num_prompt_tokens:].tolist())

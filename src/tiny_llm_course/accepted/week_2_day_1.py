@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import mlx.core as mx
-from mlx import nn
 
 from tiny_llm_course.specimens import specimen
 from tiny_llm_ref.kv_cache import Mask, TinyKvCache, TinyKvFullCache
@@ -116,7 +115,7 @@ class gate_and_up_in_one_product(Qwen2MLP):
         w_both = mx.concatenate([_dense(self.w_gate), _dense(self.w_up)])
         both = x @ w_both.T
         gate, up = mx.split(both, 2, axis=-1)
-        return (nn.silu(gate) * up) @ _dense(self.w_down).T
+        return (gate * mx.sigmoid(gate) * up) @ _dense(self.w_down).T
 
 
 @specimen(3, symbol=MODEL)
@@ -233,7 +232,8 @@ def sampler_and_limit_besides(
     detokenizer = tokenizer.detokenizer
     detokenizer.reset()
     for _ in range(max_tokens):
-        log_probs = nn.log_softmax(model(new, offset, caches)[:, -1], axis=-1)
+        logits = model(new, offset, caches)[:, -1]
+        log_probs = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
         offset += new.shape[1]
         new = (sampler or (lambda one: mx.argmax(one, axis=-1)))(log_probs)[:, None]
         if new.item() in tokenizer.eos_token_ids:

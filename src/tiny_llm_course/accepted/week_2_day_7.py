@@ -131,7 +131,7 @@ class all_of_the_library(_Model):
         return rotation_of_the_library(x, offset, self.args.rope_theta)
 
     def gated(self, gate: Array, up: Array) -> Array:
-        return nn.silu(gate) * up
+        return gate * mx.sigmoid(gate) * up
 
 
 @specimen(4, symbol=MODEL)
