@@ -192,6 +192,14 @@ def entitle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     return write
 
 
+@pytest.fixture
+def uncompiled() -> Iterator[None]:
+    """Have `mx.compile` compile nothing: the first call takes 0.4 s for each kernel."""
+    mx.disable_compile()
+    yield
+    mx.enable_compile()
+
+
 REFERENCE = Path(__file__).parents[2] / "src" / "tiny_llm_ref"
 
 

@@ -12,7 +12,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from tiny_llm_course.doctor.finding import Finding
 from tiny_llm_course.solution import load_solution
-from tiny_llm_lab.experiments import ablate, training_speed
+from tiny_llm_lab.experiments import ablate, small_training, training_speed
 from tiny_llm_lab.experiments.small_model import (
     Design,
     Size,
@@ -106,6 +106,7 @@ def test_no_token_sees_the_future(design: Design) -> None:
     assert not mx.allclose(before[:, -1], after[:, -1], atol=1e-2)
 
 
+@pytest.mark.usefixtures("uncompiled")
 @each_design
 def test_every_weight_is_trained(design: Design) -> None:
     """If the loss did not depend on a weight, its arm would test nothing."""
@@ -154,8 +155,11 @@ def test_feed_forward_arms_are_equally_large() -> None:
 
 
 def test_training_lowers_the_loss_and_repeats() -> None:
+    """Of a model of few kernels, as they are compiled here."""
+    design = Design(norm="none", positions="none")
+
     def losses() -> list[float]:
-        steps = train(REFERENCE, Design(), TINY, Budget(40, 0.01, 0))
+        steps = train(REFERENCE, design, TINY, Budget(40, 0.01, 0))
         return [step.loss for step in islice(steps, 40)]
 
     first = losses()
@@ -183,7 +187,10 @@ def test_the_rate_rises_and_falls() -> None:
     assert rates[10:] == sorted(rates[10:], reverse=True)
 
 
-def test_text_is_new_for_each_seed_and_in_no_training_when_held_out() -> None:
+def test_text_is_new_for_each_seed_and_in_no_training_when_held_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(small_training, "DOCUMENTS_PER_CHUNK", 100)
     parts = [
         text_rows(0, 40, 65),
         text_rows(1, 40, 65),
