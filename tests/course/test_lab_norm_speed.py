@@ -78,7 +78,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "uncompiled")
 def test_the_lab_prints_both_tables_and_keeps_a_row_for_each_variant(
     tmp_path: Path,
 ) -> None:
@@ -95,7 +95,7 @@ def test_the_lab_prints_both_tables_and_keeps_a_row_for_each_variant(
     assert "<svg" in (tmp_path / "norm-speed.svg").read_text()
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "uncompiled")
 def test_cases_that_were_measured_are_not_measured_again(tmp_path: Path) -> None:
     arguments = lab.LAB, load_solution("ref"), tmp_path
 
@@ -114,7 +114,7 @@ def test_cases_that_were_measured_are_not_measured_again(tmp_path: Path) -> None
     assert len(rows(tmp_path)) == NUM_QUICK_ROWS
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("tiny", "uncompiled")
 @pytest.mark.parametrize("form", ["hand-written", "compiled"])
 @pytest.mark.parametrize(("direction", "copies"), [(BOTH, 1), (TRAINING, 3)])
 def test_a_whole_model_goes_back_and_trains(
@@ -129,6 +129,19 @@ def test_a_whole_model_goes_back_and_trains(
     assert float(rms["held_bytes"]) == pytest.approx(4 * copies * weights, abs=16)
     assert float(layer["held_bytes"]) > float(rms["held_bytes"])
     assert float(rms["peak_bytes"]) > 0
+
+
+def test_compiled_norm_goes_back_in_less_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Elsewhere nothing is compiled, as that takes 0.4 s for each kernel."""
+    monkeypatch.setattr(contest, "NUM_ELEMENTS", 200 * 896)
+    peak_bytes = {}
+    for form in ("hand-written", "compiled"):
+        own = in_mlx.contest(Case("norm", MLX, form, "float32", 896, BOTH), REF)
+        peak_bytes[form] = own.peak_bytes(own.entrants[RMS].step)
+
+    assert 0 < peak_bytes["compiled"] < peak_bytes["hand-written"]
 
 
 def test_every_claim_is_measured_by_the_full_lab() -> None:
