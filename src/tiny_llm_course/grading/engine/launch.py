@@ -38,8 +38,8 @@ MAX_BYTES = 2**16
 SLOW_MODULES = (
     "tiny_llm_course.grading.engine.plugin",
     "tiny_llm_course.oracle.cached",
+    "tiny_llm_course.grading.scenarios.architecture",
     "jaxtyping",
-    "mlx_lm.models.qwen2",
 )
 """They import MLX and the reading of checkpoints. PyTorch is rarely needed: its answers
 are cached."""
