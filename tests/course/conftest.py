@@ -307,11 +307,10 @@ def checkout(template: Checkout, tmp_path: Path) -> Checkout:
 
     The learner's files are copies. The others are links, which take less time.
     """
+    own = tuple(f"{one}{os.sep}" for one in (template.starter, template.kernels))
 
     def take(source: str, target: str) -> None:
-        own = (template.starter, template.kernels)
-        is_own = any(map(Path(source).is_relative_to, own))
-        (shutil.copy2 if is_own else os.link)(source, target)
+        (shutil.copy2 if source.startswith(own) else os.link)(source, target)
 
     root = tmp_path / "checkout"
     return Checkout(shutil.copytree(template.root, root, copy_function=take))

@@ -65,7 +65,7 @@ def plan(checkout: Checkout, parts: Iterable[str], *, to_stub: bool) -> list[Cha
     """
     parts = list(parts)
     in_cpp = any(map(is_kernel, parts))
-    hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else ()
+    hidden = starter.answer_files(checkout.reference_kernels) if in_cpp else frozenset()
     words = words_of(checkout)
     changes, brought = list[Change](), set[str]()
     for path, names in by_file(checkout, parts):

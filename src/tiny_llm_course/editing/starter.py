@@ -12,7 +12,7 @@ lists nothing belongs to it as a whole.
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -93,14 +93,15 @@ def changes(checkout: Checkout, language: str = ENGLISH) -> list[Change]:
     ]
 
 
-def stub_of(file: str, source: str, hidden: Collection[str]) -> str:
+def stub_of(file: str, source: str, hidden: frozenset[str]) -> str:
     """Take the answers out of one file, in either language."""
     if file.endswith(".py"):
         return stub(source, file.removesuffix(".py"))
     return kernel_stub(source, file, hidden)
 
 
-def kernel_stub(source: str, file: str, hidden: Collection[str]) -> str:
+@lru_cache(maxsize=128)  # a command asks several times
+def kernel_stub(source: str, file: str, hidden: frozenset[str]) -> str:
     """Take the answers out of one file in C++.
 
     Args:
@@ -127,12 +128,6 @@ def stubbed(text: str, tasks: Mapping[str, str]) -> str:
         text: The file of the reference.
         tasks: The address of the task, for each function that is an answer.
     """
-    return _stubbed_in_cpp(text, tuple(tasks.items()))
-
-
-@lru_cache(maxsize=128)
-def _stubbed_in_cpp(text: str, addresses: tuple[tuple[str, str], ...]) -> str:
-    tasks = dict(addresses)
     code = CppCode.parse(text)
     for one in reversed(code.definitions):
         if one.is_private:
