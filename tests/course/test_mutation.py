@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import mlx.core as mx
@@ -28,7 +29,7 @@ from tiny_llm_lab.commands.test_grader import command
 from tiny_llm_lab.mutation import outcomes
 from tiny_llm_lab.mutation import proof as python_proof
 from tiny_llm_lab.mutation.proof import MutantScore, score, work_off
-from tiny_llm_lab.mutation.python import called, mutants_of
+from tiny_llm_lab.mutation.python import Mutant, called, mutants_of
 from tiny_llm_lab.mutation.unproven import Group, groups
 from tiny_llm_lab.mutation.worker import try_all
 
@@ -99,9 +100,15 @@ def test_what_is_left_out_is_not_changed() -> None:
     assert not any("mx.unflatten" in name for name in part)
 
 
+@cache
+def mutants_of_the_model() -> dict[str, Mutant]:
+    """Return them by name: each use of them would take a second."""
+    return {one.name: one for one in mutants_of(MODEL)}
+
+
 def test_a_statement_that_is_left_out_is_not_changed() -> None:
     line = "x = self.embedding(inputs)"
-    whole = {one.name for one in mutants_of(MODEL)}
+    whole = set(mutants_of_the_model())
     part = {one.name for one in mutants_of(MODEL, frozenset({line}))}
 
     assert any(name.startswith(f"{line} =>") for name in whole)
@@ -111,7 +118,7 @@ def test_a_statement_that_is_left_out_is_not_changed() -> None:
 def test_a_helper_is_changed_for_all_that_use_it() -> None:
     """The model has its product from the head alone, and that has no bias."""
     dropped = "return linear(x, weight, bias) => return linear(x, weight)"
-    mutant = next(one for one in mutants_of(MODEL) if one.name == dropped)
+    mutant = mutants_of_the_model()[dropped]
 
     right, wrong = logits(load_solution("ref")), logits(mutant.as_solution())
 
@@ -126,7 +133,7 @@ def logits(solution: Solution) -> mx.array:
 
 
 def test_another_public_name_may_be_changed_besides() -> None:
-    alone = {one.name for one in mutants_of(MODEL)}
+    alone = set(mutants_of_the_model())
     with_block = {
         one.name for one in mutants_of(MODEL, besides=frozenset({"Qwen2MLP"}))
     }
