@@ -266,7 +266,7 @@ def test_plain_pytest_shows_no_line_of_the_course(
 
     command = [sys.executable, "-m", "pytest", "tests/test_week_1_day_6.py"]
     done = subprocess.run(
-        [*command, "--solution", tmp_path],
+        [*command, "--solution", tmp_path, "-k", "returns_the_likeliest_text"],
         cwd=ROOT,
         capture_output=True,
         text=True,
