@@ -4,10 +4,10 @@ import functools
 import importlib
 import itertools
 import json
-import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,10 +32,6 @@ WRITING = [
     (Path, "unlink"),
 ]
 """The functions through which commands change files."""
-
-
-FORK = multiprocessing.get_context("fork")
-"""The process of a command that is killed has imported all it needs."""
 
 
 class Interruption(BaseException):
@@ -165,7 +161,6 @@ def without_progress(checkout: Checkout, found: Contents | None = None) -> Conte
     return {path: data for path, data in found.items() if path != checkout.progress}
 
 
-@pytest.mark.filterwarnings("ignore:.* multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("at", range(1, 40, 6))
 def test_a_kill_at_any_moment_loses_nothing(
     pdm_run: Run, worker: Checkout, at: int
@@ -177,20 +172,22 @@ def test_a_kill_at_any_moment_loses_nothing(
     after = contents(worker)
     restore(worker, before)
 
-    command = FORK.Process(target=run_and_be_killed, args=(worker, line, at))
-    command.start()
-    command.join()
+    code = f"import runpy; runpy.run_path({__file__!r})['run_and_be_killed'](at={at})"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *line.split()],
+        env=os.environ | {"TINY_LLM_HOME": str(worker.root)},
+        check=False,
+    )
 
-    assert command.exitcode == -signal.SIGKILL
+    assert ended.returncode == -signal.SIGKILL
     assert_nothing_is_lost(worker, before, after)
     assert pdm_run(line).exit_code == 0
     assert without_progress(worker) == without_progress(worker, after)
 
 
-def run_and_be_killed(worker: Checkout, line: str, at: int) -> None:
-    """Run a command in a process that is killed at one moment."""
-    name, *sys.argv[1:] = line.split()
-    os.environ["TINY_LLM_HOME"] = str(worker.root)
+def run_and_be_killed(at: int) -> None:
+    """Run the command in `sys.argv`, and kill the process at one moment."""
+    name = sys.argv.pop(1)
     module = importlib.import_module(f"tiny_llm_course.commands.{name}")
     for owner, step_name, step in traps(at, kill):
         setattr(owner, step_name, step)
