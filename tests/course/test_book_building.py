@@ -1,5 +1,6 @@
 """A small book with planted mistakes: what the strict build says about each."""
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,8 @@ from tiny_llm_course.book.formulas import FormulaError, render
 from tiny_llm_course.book.links import external
 from tiny_llm_course.book.sources import address, line_of, listing, pages
 from tiny_llm_course.book.tables import lacking
-from tiny_llm_course.places import BOOK, CHAPTERS
+from tiny_llm_course.places import BOOK, CHAPTERS, RESULTS
+from tiny_llm_ref import kernels
 
 DAY = "week-1-day-3-grouped-query-attention"
 
@@ -240,3 +242,21 @@ def test_links_that_leave_the_book_are_listed_with_their_chapters() -> None:
     named = {chapter for line in listed for chapter in line.split("  ")[1].split(", ")}
     assert named <= {path.stem for path in CHAPTERS.glob("*.md")}
     assert any("arxiv.org/abs/1910.07467" in line for line in listed)
+
+
+def test_operations_are_as_many_where_no_kernels_are_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There the book, as it is published, shows what was counted with them."""
+    for name in ("TINY_LLM_KERNELS", "TINY_LLM_WATCH"):  # of a process that grades
+        monkeypatch.delenv(name, raising=False)
+    try:
+        kernels.built()
+    except kernels.NotBuiltError as error:
+        pytest.skip(str(error))
+    path = RESULTS / "operations.json"
+
+    counted = values_of("week-2-day-7-fused-kernels", "numbers")["token"]
+
+    kept = json.loads(path.read_text(encoding="utf-8"))["counts"]
+    assert {name: counted[name] for name in kept} == kept
