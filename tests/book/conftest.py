@@ -95,10 +95,14 @@ class OpenPage:
     page: Page
     complaints: list[str] = field(default_factory=list)
 
+    _look: tuple[int, str] | None = field(default=None, init=False, repr=False)
+
     def show(self, *, width: int = WIDTH, theme: str = "light") -> Page:
         """Show it in a window of this width, in the colours of a theme."""
-        self.page.set_viewport_size({"width": width, "height": 900})
-        self.page.emulate_media(color_scheme=theme)
+        if self._look != (width, theme):
+            self._look = width, theme
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.page.emulate_media(color_scheme=theme)
         return self.page
 
 
