@@ -129,22 +129,26 @@ def _truth(page: Path) -> Step:
 
 
 def _in_a_browser() -> Iterator[Step]:
-    """Yield a step for a week's figures, for its pages, and for each other file.
+    """Yield a step for the pages and figures of four days, and for each other file.
 
-    A browser takes longer to start than to test a page. Files that Python opens are
-    traced; styles, scripts and fonts, which only the browser reads, are listed.
+    A browser takes longer to start than to test a page, and a page that was changed has
+    all tests of its step run again. Files that Python opens are traced; styles, scripts
+    and fonts, which only the browser reads, are listed. Search has words of all pages.
     """
     claim, looks = "the book works in a browser", (f"{BUILT_PAGES}/en/_*",)
-    weeks = sorted({f"week-{day.week}" for day in select_days(None, None)})
     pages, files = "tests/book/test_pages.py", set(_files("book"))
-    for week in weeks:
-        figures = f"tests/book/test_figure_{week.replace('-', '_')}_"
-        of_week = sorted(name for name in files if name.startswith(figures))
-        yield _pytest(claim, *of_week, reads=looks)
-        yield _pytest(claim, pages, "-k", week, reads=looks)
-        files.difference_update(of_week)
-    others = f"not ({' or '.join(weeks)})"
-    yield _pytest(claim, pages, "-k", others, reads=(f"{BUILT_PAGES}/*",))
+    every, search, elsewhere = select_days(None, None), "search", []
+    for first in range(0, len(every), 4):
+        days = every[first : first + 4]
+        names = [f"week_{day.week}_day_{day.number}".lower() for day in days]
+        figures = [f for f in sorted(files) if any(f"_figure_{n}" in f for n in names)]
+        of_days = " or ".join([*names, *(name.replace("_", "-") for name in names)])
+        yield _pytest(claim, *figures, pages, "-k", of_days, reads=looks)
+        files.difference_update(figures)
+        elsewhere.append(of_days)
+    others = f"not ({' or '.join([search, *elsewhere])})"
+    yield _pytest(claim, pages, "-k", others, reads=looks)
+    yield _pytest(claim, pages, "-k", search, reads=(f"{BUILT_PAGES}/*",))
     for name in sorted(files - {pages}):
         yield _pytest(claim, name, reads=looks)
 
