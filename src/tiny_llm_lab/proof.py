@@ -145,9 +145,9 @@ def _named(
 ) -> list[Specimen]:
     """Return the mistakes that are named where a solution makes a known one.
 
-    `explain` begins with the first failing test. Of the mistakes that fail it alike, it
-    names those that no other test tells from the solution. Each mistake has run until
-    its own first failure, which tells most of them from each other.
+    `explain` begins with the first failing test. Of the mistakes that fail it exactly
+    alike, it names those that no other test tells from the solution. Each mistake has
+    run until its own first failure, which tells most of them from each other.
     """
     outcomes = _outcomes(one, trials)
     first = next((it for it in outcomes if it.verdict and it.verdict.evidence), None)
@@ -155,8 +155,12 @@ def _named(
         alike = known
         for outcome in _outcomes(one, trials):
             alike = [each for each in alike if does_the_same(each, outcome)]
+            if outcome == first:
+                alike = [it for it in alike if tells(it, first, has_passed=False)]
             if alike == [one]:
-                return alike
+                break
+        if one in alike:
+            return [*alike]
     return explain([*_outcomes(one, trials)], known)
 
 
