@@ -102,7 +102,10 @@ def faint(page: Page) -> list[tuple[str, str]]:
 
 def found_by_axe(page: Page, **options: Any) -> list[tuple[str, str]]:  # noqa: ANN401
     """Return the rules that a page breaks, each with an element that breaks it."""
-    asked = {"runOnly": list(LEVELS), "resultTypes": ["violations"], **options}
+    # It would ask for the style sheets of a page again, and be refused too late: the
+    # next page would be blamed.
+    own = {"resultTypes": ["violations"], "preload": False}
+    asked = {"runOnly": list(LEVELS), **own, **options}
     found = Axe().run(page, options=asked).response["violations"]
     return [(one["id"], one["nodes"][0]["html"]) for one in found]
 
