@@ -32,3 +32,5 @@ def test_a_mask_that_is_dropped_is_named_where_it_is_dropped(
     reports = assess(select_days(1, 5), str(folder))
 
     assert [report.status for report in reports] == statuses
+    explained = [report.explanation is not None for report in reports]
+    assert explained == [one == "wrong" for one in statuses]

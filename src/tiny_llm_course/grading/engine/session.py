@@ -33,7 +33,7 @@ QUIETLY = (
 )
 """pytest's output is not shown, so it need not collect lines and values for it.
 
-Nor need it look for plugins: `pyproject.toml` has a setting of one.
+Nor need it look for plugins. The one that is named has a setting in `pyproject.toml`.
 """
 
 BELOW_PYTHON = ("--capture=sys",)

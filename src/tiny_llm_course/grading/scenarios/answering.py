@@ -1,7 +1,7 @@
 """An engine that answers some requests, with a model that says what is asked of it."""
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mlx.core as mx
@@ -159,9 +159,7 @@ class Answering(Call):
         """Answer all jobs, and return the part of each."""
         if self.part in OF_THE_ENGINE:
             return getattr(_served(self, solution), self.part)
-        told_of = _told(
-            Answering(self.symbol, (), named=self.named, jobs=self.jobs), solution
-        )
+        told_of = _told(replace(self, part="text", only=()), solution)
         chosen = self.only or range(len(self.jobs))
         return [getattr(told_of[place], self.part) for place in chosen]
 

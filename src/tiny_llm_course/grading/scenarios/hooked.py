@@ -27,8 +27,7 @@ class NotedGate:
         """Let all of them in, or none."""
         if self.num_open + num_requests > self.places:
             refused = self.solution.get("fields.RefusedError")
-            again = {"retry_after_s": AGAIN_S}
-            raise refused("full", status=429, code="queue_full", **again)
+            raise refused("full", status=429, code="queue_full", retry_after_s=AGAIN_S)
         self.num_open += num_requests
 
     def leave(self, num_requests: int = 1) -> None:
