@@ -1,7 +1,7 @@
 """An engine that answers some requests, with a model that says what is asked of it."""
 
 import functools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import mlx.core as mx
@@ -156,10 +156,14 @@ class Answering(Call):
         ]
 
     def run(self, solution: Solution) -> Any:  # noqa: ANN401 - what a solution returns
-        """Answer all jobs, and return the part of each."""
+        """Answer all jobs, and return the part of each.
+
+        Whatever is judged of the same jobs, also by a subclass, is told once.
+        """
         if self.part in OF_THE_ENGINE:
             return getattr(_served(self, solution), self.part)
-        told_of = _told(replace(self, part="text", only=()), solution)
+        whole = Answering(self.symbol, (), named=self.named, jobs=self.jobs)
+        told_of = _told(whole, solution)
         chosen = self.only or range(len(self.jobs))
         return [getattr(told_of[place], self.part) for place in chosen]
 
