@@ -15,6 +15,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
     verdict_on,
 )
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
+from tiny_llm_course.grading.judgement.trial import uncompiled
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.specimens import Specimen, misconceptions
@@ -47,6 +48,7 @@ FEW_NUMBERS = 8
 """A wrong array of fewer entries may be like many others."""
 
 
+@uncompiled()
 def compose(outcomes: Sequence[Outcome], task: Address) -> Composed | None:
     """Return the change of the reference's own text that does what a solution did.
 

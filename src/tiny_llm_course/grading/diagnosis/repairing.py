@@ -16,6 +16,7 @@ from tiny_llm_course.grading.diagnosis.known_mistakes import (
 )
 from tiny_llm_course.grading.diagnosis.meeting import Answers, is_closer, known
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
+from tiny_llm_course.grading.judgement.trial import uncompiled
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
     RaisedEvidence,
@@ -165,6 +166,7 @@ class Search:
             return False
 
 
+@uncompiled()
 def repaired(
     outcomes: Sequence[Outcome], task: Address, solution: Solution
 ) -> Repaired | None:

@@ -65,3 +65,17 @@ def quietly_on(device: mx.DeviceType) -> Generator[None]:
             yield
     finally:
         mx.set_default_device(usual)
+
+
+@contextmanager
+def uncompiled() -> Generator[None]:
+    """Let functions of `mx.compile` run as they were written.
+
+    MLX calls a compiler of C++ for each, and again for other constants. One who tries a
+    hundred solutions waits for that, and needs no more than their results.
+    """
+    mx.disable_compile()
+    try:
+        yield
+    finally:
+        mx.enable_compile()
