@@ -13,6 +13,7 @@ os.environ.setdefault("TINY_LLM_KERNELS", "none")
 # C++ kernels run with guard zones around the arrays that they read and write.
 os.environ.setdefault("TINY_LLM_WATCH", "1")
 
+import logging
 import pdb
 import re
 import sys
@@ -103,6 +104,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Runs last, to override pytest's own crash handler, which writes stacks elsewhere.
     """
     mx.fast.metal_kernel = _metal_kernel
+    logging.getLogger().addHandler(logging.NullHandler())  # or Python prints warnings
     config.stash[OUTCOMES] = {}
     config.stash[EXPLAINED] = {}
     config.stash[INTERFACES] = {}
@@ -256,14 +258,21 @@ def _trial(item: pytest.Function, task: Address) -> Trial:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show a verdict as its text, without our stack trace."""
+    """Show a verdict as its text, without our stack trace.
+
+    pytest is not told of it: for each it would read the lines of a whole stack.
+    """
+    excinfo = call.excinfo
+    verdict = excinfo.value if excinfo else None
+    if isinstance(verdict, VerdictError):
+        call.excinfo = None
     report = yield
-    verdict = call.excinfo.value if call.excinfo else None
+    call.excinfo = excinfo
     if report.skipped:
         return report
     status = results.PASSED if report.passed else results.WRONG
     if isinstance(verdict, VerdictError):
-        status = verdict.status
+        status, report.outcome = verdict.status, "failed"
         report.longrepr = f"{item.name}: {status}\n{words_of(verdict, MAX_LENGTH)}"
     path, task = item.config.getoption("--results"), task_of(item)
     if path and task and (call.when == "call" or not report.passed):

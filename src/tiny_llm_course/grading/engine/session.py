@@ -29,11 +29,12 @@ NO_TESTS_COLLECTED = 5
 
 QUIETLY = (
     *("-q", "--tb=no", "--assert=plain", "-p", "no:cacheprovider"),
-    *("--disable-plugin-autoload", "-p", "pytest_timeout"),
+    *("--disable-plugin-autoload", "-p", "pytest_timeout", "-p", "no:logging"),
 )
 """pytest's output is not shown, so it need not collect lines and values for it.
 
-Nor need it look for plugins. The one that is named has a setting in `pyproject.toml`.
+Nor need it keep what is logged, or look for plugins. The one that is named has a
+setting in `pyproject.toml`.
 """
 
 BELOW_PYTHON = ("--capture=sys",)
