@@ -47,8 +47,13 @@ def numbers() -> dict[str, Any]:
         "unit_near_100": 100 * epsilon(mx.float16),
         "config": config,
         "head_dim": head_dim(),
-        "tied": say(f"book.{'yes' if config['tie_word_embeddings'] else 'no'}"),
     }
+
+
+def phrases() -> dict[str, str]:
+    """Return what stands in the tables as a word."""
+    is_tied = checkpoint().config["tie_word_embeddings"]
+    return {"tied": say(f"book.{'yes' if is_tied else 'no'}")}
 
 
 def _signature(symbol: str) -> str:

@@ -27,19 +27,18 @@ SIZES = {
 
 
 def numbers() -> dict[str, Any]:
-    """Return sizes, and what the doctor says to a Python that is too old."""
+    """Return how large things are."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = {name: re.search(pattern, readme) for name, pattern in SIZES.items()}
     size_bytes = sum((EMBEDDED / name).stat().st_size for name in CHECKPOINT_FILES)
     return {
         "size": {name: match[1] for name, match in found.items() if match},
         "model_mb": size_bytes / 1e6,
-        "old_python": _old_python(),
     }
 
 
-def _old_python() -> str:
-    """Return the finding of the doctor about Python 3.10."""
+def phrases() -> dict[str, str]:
+    """Return what the doctor says to Python 3.10, which is too old."""
     with redirect_stdout(StringIO()) as printed:
         show(check_python((3, 10, 4)))
-    return printed.getvalue().rstrip()
+    return {"old_python": printed.getvalue().rstrip()}

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.book import chapter_data
-from tiny_llm_course.book.chapter_data import fill_in, sources_of, values_of
+from tiny_llm_course.book.chapter_data import (
+    fill_in,
+    keep_numbers,
+    kept_numbers,
+    sources_of,
+    values_of,
+)
 from tiny_llm_course.book.formulas import FormulaError, render
 from tiny_llm_course.book.links import external
 from tiny_llm_course.book.sources import address, line_of, listing, pages
@@ -209,6 +215,25 @@ def test_a_module_of_a_package_is_read_anew_when_it_has_changed(package: Path) -
     os.utime(changed, (later, later))
 
     assert values_of("a-chapter", "numbers") == {"value": 12}
+
+
+def test_numbers_are_kept_for_one_who_asks_for_them(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = package / "numbers.pickle"
+    monkeypatch.setattr(chapter_data, "NUMBERS", kept)
+    monkeypatch.setattr(chapter_data, "kept_numbers", kept_numbers.__wrapped__)
+    keep_numbers()
+    changed = package / "part.py"
+    changed.write_text("VALUE = 12\n", encoding="utf-8")
+    later = changed.stat().st_mtime + 5
+    os.utime(changed, (later, later))
+
+    now = values_of("a-chapter", "numbers")
+    monkeypatch.setenv("BOOK_NUMBERS", str(kept))
+
+    assert values_of("a-chapter", "numbers") == {"value": 1}
+    assert now == {"value": 12}
 
 
 def test_a_folder_that_git_left_behind_is_no_package(package: Path) -> None:

@@ -15,6 +15,9 @@ from tiny_llm_course.places import BOOK, ROOT
 BUILT = BOOK / "build" / "site"
 """Static files with relative links: to be read from here, or from any server."""
 
+NUMBERS = BUILT.with_name("numbers.pickle")
+"""What `chapter_data.keep_numbers` writes: the numbers of all chapters."""
+
 _STRICT = ("--fail-on-warning", "--nitpicky", "--keep-going", "--quiet")
 _ANEW = ("--write-all", "--fresh-env")
 

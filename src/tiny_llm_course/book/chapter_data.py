@@ -1,10 +1,11 @@
 """The data of a chapter: the script that its numbers and figures come from.
 
 `book/chapter_data/reference.py` belongs to the chapter of that name. It offers up to
-five functions, which run the course's own code or read what labs left in
+six functions, which run the course's own code or read what labs left in
 `book/results`:
 
     numbers()   -> what stands in the text as <<name>> or <<name.0.key:.3f>>
+    phrases()   -> what stands there too, and is said in the language of the book
     drawings()  -> what draws the figures of {drawing}, by name, from their texts
     tables()    -> the rows that {tabulated} shows, by name
     data()      -> what the interactive figures start from, by name
@@ -19,6 +20,8 @@ Data with more than one idea are a package, `book/chapter_data/week_1_day_2_rope
 
 import functools
 import importlib.util
+import os
+import pickle
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -29,6 +32,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from tiny_llm_course.book.building import NUMBERS
 from tiny_llm_course.places import BOOK, REFERENCE, RESULTS
 
 _NUMBER = re.compile(r"<<([a-z]\w*(?:\.\w+)*)(?::([^<>\n]+))?>>")
@@ -72,9 +76,40 @@ def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
 
     Args:
         chapter: File name of the chapter without ".md".
-        kind: "numbers", "drawings", "tables", "data" or "examples".
+        kind: "numbers", "phrases", "drawings", "tables", "data" or "examples".
     """
     path = path_of(chapter)
+    if kind == "numbers" and path in kept_numbers():
+        return kept_numbers()[path]
+    return _values_in(path, kind)
+
+
+def keep_numbers() -> None:
+    """Write the numbers of all chapters to a file, as they are in any language.
+
+    Whoever sets `BOOK_NUMBERS` to its path need not work them out again. That is for
+    one who knows that nothing has changed since, as `pdm run check` does.
+    """
+    NUMBERS.unlink(missing_ok=True)
+    folder = BOOK / "chapter_data"
+    packages = [one.parent for one in folder.glob("*/__init__.py")]
+    every = sorted([*folder.glob("*.py"), *packages])
+    found = {path: _values_in(path, "numbers") for path in every}
+    NUMBERS.parent.mkdir(exist_ok=True)
+    NUMBERS.write_bytes(pickle.dumps(found))
+
+
+@functools.cache
+def kept_numbers() -> Mapping[Path, Mapping[str, Any]]:
+    """Return the numbers that have been kept, by the path of the data."""
+    path = os.environ.get("BOOK_NUMBERS")
+    if not path or not Path(path).exists():
+        return {}
+    return pickle.loads(Path(path).read_bytes())  # noqa: S301 - of `keep_numbers`
+
+
+def _values_in(path: Path, kind: str) -> Mapping[str, Any]:
+    """Run a function of some data, unless that has been done since they changed."""
     sources = sources_of(path)
     if not sources:
         return {}
@@ -147,8 +182,9 @@ def _fill_in_chapter(app: Sphinx, chapter: str, source: list[str]) -> None:
     path = path_of(chapter)
     for one in sources_of(path):
         app.env.note_dependency(str(one), docname=chapter)
+    values = {**values_of(chapter, "numbers"), **values_of(chapter, "phrases")}
     try:
-        source[0] = fill_in(source[0], values_of(chapter, "numbers"))
+        source[0] = fill_in(source[0], values)
     except KeyError as error:
         _log.warning("expected a number %s in %s", error, path.name, location=chapter)
     for left in _NO_NUMBER.findall(source[0]):

@@ -14,13 +14,14 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tiny_llm_course.book.building import BUILT
+from tiny_llm_course.book.building import BUILT, NUMBERS
 from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.steps import Outcome, Step
 from tiny_llm_course.checks.tracing.sitecustomize import NOTED_IN
 
 SETTINGS = {
     "BOOK": str(BUILT),  # built already
+    "BOOK_NUMBERS": str(NUMBERS),
     "OMP_NUM_THREADS": "1",  # steps that run side by side do not fight for cores
     "OPENBLAS_NUM_THREADS": "1",
     "TINY_LLM_LANG": "en",  # whatever the author's

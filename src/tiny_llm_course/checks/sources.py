@@ -15,6 +15,9 @@ MADE_HERE = {"__pycache__", "build", "copies", "runs"}
 PAGES = "book/build/site"
 """The built book counts as a source for steps that test its pages."""
 
+NUMBERS = "book/build/numbers.pickle"
+"""So do the numbers of its chapters."""
+
 READ_WHOLE = (
     "src/extensions/",
     "src/extensions_ref/",
@@ -46,16 +49,14 @@ class Sources:
     @classmethod
     def of(cls, root: Path) -> "Sources":
         """Read the files of a checkout."""
-        digests = {
-            Path(folder, file).relative_to(root).as_posix(): digest_of(
-                Path(folder, file)
-            )
+        names = [
+            Path(folder, file).relative_to(root).as_posix()
             for top in (root, root / PAGES)
             for folder, folders, files in os.walk(top)
             if not _leave_out(folders)
             for file in files
-        }
-        return cls(dict(sorted(digests.items())))
+        ]
+        return cls({one: digest_of(root / one) for one in sorted([*names, NUMBERS])})
 
     def matching(self, patterns: Iterable[str]) -> set[str]:
         """Return the files that match one of some patterns, such as "*.py"."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tiny_llm_course.book.building import BUILT
+from tiny_llm_course.book.building import BUILT, NUMBERS
 from tiny_llm_course.book.languages import languages
 from tiny_llm_course.book.markdown import chapters
 from tiny_llm_course.book.typed_commands import PAGES, call, scripts
@@ -28,7 +28,7 @@ class Step:
         arguments: What follows `python` on the command line.
         part: The name of this step among those with the same claim.
         reads: The files that it depends on in addition to those that Python opens.
-        makes: A folder that it creates. While that is missing, no result is cached.
+        makes: What it creates. While that is missing, no result is cached.
         may_be_kept: Whether it need not run again once it has succeeded.
     """
 
@@ -68,6 +68,21 @@ def _command(name: str, *arguments: str) -> tuple[str, ...]:
     return call(scripts()[name], *arguments)
 
 
+FIRST = (
+    Step(
+        "the kernels compile",
+        _command("build-ext-ref"),
+        may_be_kept=False,
+    ),
+    Step("so do their stubs", _command("build-ext"), may_be_kept=False),
+    Step(
+        "the chapters have their numbers",
+        call("tiny_llm_course.book.chapter_data:keep_numbers"),
+        makes=NUMBERS,
+    ),
+)
+"""The steps that the others need. Compiling does nothing if nothing has changed."""
+
 BOOK = tuple(
     Step(
         "the book builds, and no warning",
@@ -77,16 +92,7 @@ BOOK = tuple(
     )
     for language in languages()
 )
-FIRST = (
-    Step(
-        "the kernels compile",
-        _command("build-ext-ref"),
-        may_be_kept=False,
-    ),
-    Step("so do their stubs", _command("build-ext"), may_be_kept=False),
-    *BOOK,
-)
-"""The steps that the others need. Compiling does nothing if nothing has changed."""
+"""The steps that come next. The languages have the same numbers."""
 
 
 def steps() -> list[Step]:

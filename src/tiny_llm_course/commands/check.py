@@ -7,7 +7,7 @@ import click
 
 from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.running import Runner
-from tiny_llm_course.checks.steps import FIRST, Outcome, Step, steps
+from tiny_llm_course.checks.steps import BOOK, FIRST, Outcome, Step, steps
 from tiny_llm_course.commands.terminal import CourseCommand
 from tiny_llm_course.places import ROOT
 
@@ -18,7 +18,7 @@ def command(*, anew: bool) -> int:
     """Check the whole course, as it is before you have solved anything."""
     start_s = time.perf_counter()
     outcomes: list[Outcome] = []
-    for some in (FIRST, steps()):
+    for some in (FIRST, BOOK, steps()):
         if all(outcome.succeeded for outcome in outcomes):
             outcomes += report(Runner(Kept(ROOT), anew=anew), some)
     num_failed = sum(not outcome.succeeded for outcome in outcomes)
