@@ -38,7 +38,7 @@ class Language:
             of a row.
     """
 
-    num_hidden_layers = 3
+    num_hidden_layers = 2
 
     def __init__(
         self,
