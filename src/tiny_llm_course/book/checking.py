@@ -1,7 +1,8 @@
 """The checks of the book: `pdm run book --check`."""
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -36,6 +37,34 @@ def complaints(only: str | None = None) -> list[str]:
     return found
 
 
+def texts_are_right() -> int:
+    """Print what is wrong with words and typed commands; return the exit code."""
+    pages = chapters_by_language()
+    pages[ENGLISH] += typed_commands.PAGES
+    return _print(
+        [one for own in pages.values() for page in own for one in _text(page)]
+    )
+
+
+def shown_is_true() -> int:
+    """Print what some pages show otherwise than it is; return the exit code.
+
+    The command line names the pages, which are looked for in all languages.
+    """
+    found: list[str] = []
+    for language, own in chapters_by_language().items():
+        with speaking(language):
+            for page in own:
+                if page.stem in sys.argv[1:]:
+                    found += transcripts.verify(page)
+    return _print(found)
+
+
+def _print(found: Sequence[str]) -> int:
+    print("\n".join(found) or "nothing is wrong")
+    return int(bool(found))
+
+
 def _untrue(language: str, pages: Sequence[Path]) -> list[str]:
     """Return what is wrong with the pages of a language, run in that language."""
     # Each transcript only waits for its own processes, so threads suffice.
@@ -45,10 +74,15 @@ def _untrue(language: str, pages: Sequence[Path]) -> list[str]:
 
 def _untrue_on(page: Path) -> list[str]:
     """Return what is wrong with a page."""
-    found = list(typed_commands.verify(page))
+    shown = [] if page in typed_commands.PAGES else transcripts.verify(page)
+    return [*_text(page), *shown]
+
+
+def _text(page: Path) -> Iterator[str]:
+    """Yield what is wrong with the commands and sentences on a page."""
+    yield from typed_commands.verify(page)
     if page not in typed_commands.PAGES:
-        found += [*prose.verify(page), *transcripts.verify(page)]
-    return found
+        yield from prose.verify(page)
 
 
 def updated() -> list[str]:
