@@ -56,6 +56,8 @@ class _Node:
     cursor: Cursor
     parent: Cursor
     text: str  # the whole source
+    kind: str  # of the cursor, which each rule asks for
+    parent_kind: str
 
     @property
     def type(self) -> Type:
@@ -82,7 +84,7 @@ def broken_rules(cursors: Iterable[Cursor], text: str) -> Iterator[Found]:
     """
     declarations = list(cursors)
     for declaration in declarations:
-        for node in _nodes(declaration, declaration, text):
+        for node in _nodes(declaration, declaration, text, declaration.kind.name):
             for kind, rule in _RULES:
                 if rule(node):
                     word = node.cursor.spelling or node.written().split("\n")[0]
@@ -90,10 +92,13 @@ def broken_rules(cursors: Iterable[Cursor], text: str) -> Iterator[Found]:
     yield from _recursion(declarations)
 
 
-def _nodes(cursor: Cursor, parent: Cursor, text: str) -> Iterator[_Node]:
-    yield _Node(cursor, parent, text)
+def _nodes(
+    cursor: Cursor, parent: Cursor, text: str, parent_kind: str
+) -> Iterator[_Node]:
+    kind = cursor.kind.name
+    yield _Node(cursor, parent, text, kind, parent_kind)
     for child in cursor.get_children():
-        yield from _nodes(child, cursor, text)
+        yield from _nodes(child, cursor, text, kind)
 
 
 def _kind(type_: Type) -> str | None:
@@ -122,9 +127,9 @@ def _space(type_: Type) -> int:
 def _is_static(node: _Node) -> bool:
     """A variable of a function that outlives it."""
     return (
-        node.cursor.kind.name == "VAR_DECL"
+        node.kind == "VAR_DECL"
         and node.cursor.storage_class.name == "STATIC"
-        and node.parent.kind.name == "DECL_STMT"
+        and node.parent_kind == "DECL_STMT"
         and _own_space(node.type) == 0
         and "threadgroup" not in node.written()
         and "constant" not in node.written()
@@ -134,39 +139,40 @@ def _is_static(node: _Node) -> bool:
 def _is_of_program(node: _Node) -> bool:
     """A variable of the whole program that is not in constant memory."""
     return (
-        node.cursor.kind.name == "VAR_DECL"
-        and node.parent.kind.name != "DECL_STMT"
+        node.kind == "VAR_DECL"
+        and node.parent_kind != "DECL_STMT"
         and _own_space(node.type) == 0
         and not re.search(r"\b(?:constant|threadgroup)\b", node.written())
-        and node.parent.kind.name in _PROGRAM
+        and node.parent_kind in _PROGRAM
     )
 
 
 def _is_lambda(node: _Node) -> bool:
-    return node.cursor.kind.name == "LAMBDA_EXPR"
+    return node.kind == "LAMBDA_EXPR"
 
 
 def _is_function_pointer(node: _Node) -> bool:
-    if node.cursor.kind.name not in _DECLARATIONS:
+    if node.kind not in _DECLARATIONS:
         return False
     type_ = node.type.get_canonical()
     return _kind(type_) in _POINTERS and _kind(type_.get_pointee()) in _FUNCTIONS
 
 
 def _is_variable_array(node: _Node) -> bool:
-    is_variable = _kind(node.type.get_canonical()) == "VARIABLEARRAY"
-    return node.cursor.kind.name == "VAR_DECL" and is_variable
+    if node.kind != "VAR_DECL":
+        return False
+    return _kind(node.type.get_canonical()) == "VARIABLEARRAY"
 
 
 def _lacks_space(node: _Node) -> bool:
     """A pointer or reference that does not say which memory it points into."""
     cursor = node.cursor
-    if cursor.kind.name in _NAMED_FUNCTIONS:
+    if node.kind in _NAMED_FUNCTIONS:
         written = node.written(cursor.location.offset)
         result = cursor.result_type
         return _kind(result) in _POINTERS and not _SPACES.search(written)
-    is_argument = cursor.kind.name == "PARM_DECL"
-    if cursor.kind.name not in _DECLARATIONS or _is_function_pointer(node):
+    is_argument = node.kind == "PARM_DECL"
+    if node.kind not in _DECLARATIONS or _is_function_pointer(node):
         return False
     kind = _kind(node.type)
     is_pointer = kind in _POINTERS or (is_argument and kind in _ARRAYS)
@@ -195,7 +201,7 @@ def _lacks_space_in_cast(node: _Node) -> bool:
 
 def _operand(node: _Node) -> Cursor | None:
     """Return what a cast is applied to."""
-    if node.cursor.kind.name not in _CASTS:
+    if node.kind not in _CASTS:
         return None
     children = node.cursor.get_children()
     operands = [child for child in children if child.kind.is_expression()]
@@ -204,27 +210,25 @@ def _operand(node: _Node) -> Cursor | None:
 
 def _writes_constant(node: _Node) -> bool:
     """An assignment to memory of the address space `constant`."""
-    if node.cursor.kind.name not in _CHANGES:
+    if node.kind not in _CHANGES:
         return False
     target = next(iter(node.cursor.get_children()))
     if _own_space(target.type) != _CONSTANT_SPACE:
         return False
-    if node.cursor.kind.name == "BINARY_OPERATOR":
+    if node.kind == "BINARY_OPERATOR":
         rest = node.text[target.extent.end.offset : node.cursor.extent.end.offset]
         return bool(re.match(r"\s*=(?!=)", rest))
-    return node.cursor.kind.name != "UNARY_OPERATOR" or bool(
-        _ASSIGNED.search(node.written())
-    )
+    return node.kind != "UNARY_OPERATOR" or bool(_ASSIGNED.search(node.written()))
 
 
 def _makes_bfloat(node: _Node) -> bool:
     """A float or half that becomes a bfloat without being asked."""
+    if node.kind != "UNEXPOSED_EXPR" or node.parent_kind in _CASTS:
+        return False
+    if _name(node.type) != "__bf16":
+        return False
     children = list(node.cursor.get_children())
-    if node.cursor.kind.name != "UNEXPOSED_EXPR" or len(children) != 1:
-        return False
-    if node.parent.kind.name in _CASTS or _name(node.type) != "__bf16":
-        return False
-    return _name(children[0].type) in {"float", "_Float16"}
+    return len(children) == 1 and _name(children[0].type) in {"float", "_Float16"}
 
 
 def _name(type_: Type) -> str:
