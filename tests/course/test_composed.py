@@ -21,7 +21,7 @@ from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Trial, uncompiled
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
 )
@@ -402,3 +402,21 @@ def test_a_right_solution_has_no_name() -> None:
 def test_changes_of_kernels_in_metal_are_not_tried(symbol: str, expected: bool) -> None:
     """Each would have to be compiled, and run in the simulator."""
     assert composing.is_tried(symbol, SILU) == expected
+
+
+def test_what_is_tried_is_not_compiled() -> None:
+    """MLX runs what is compiled once, to see what it does."""
+    runs: list[mx.array] = []
+
+    @mx.compile
+    def doubled(x: mx.array) -> mx.array:
+        runs.append(x)
+        return x * 2
+
+    with uncompiled():
+        assert [doubled(mx.array(1.0)).item() for _ in range(3)] == [2.0] * 3
+    while_trying = len(runs)
+    assert [doubled(mx.array(1.0)).item() for _ in range(3)] == [2.0] * 3
+
+    assert while_trying == 3
+    assert len(runs) == 4
