@@ -29,6 +29,9 @@ READ_WHOLE = (
 )
 """A step that opens one file here may have a compiler or library read the others."""
 
+COMPILED = "_kernels."
+"""How the names of a compiled module begin, and of what is noted of it."""
+
 BUILT_FROM = {"src/tiny_llm": "extensions", "src/tiny_llm_ref": "extensions_ref"}
 """By folder of a compiled module: the folder of the kernels it is compiled from.
 
@@ -55,6 +58,7 @@ class Sources:
             for folder, folders, files in os.walk(top)
             if not _leave_out(folders)
             for file in files
+            if not file.startswith(COMPILED)
         ]
         return cls({one: digest_of(root / one) for one in sorted([*names, NUMBERS])})
 
@@ -96,7 +100,7 @@ def _made_from(name: str) -> set[str]:
         module, _, _ = file.partition(".")
         own = folder.removesuffix("__pycache__").removesuffix("/")
         return {f"{own}/{module}.py".removeprefix("/")}
-    if file.startswith("_kernels.") and folder in BUILT_FROM:
+    if file.startswith(COMPILED) and folder in BUILT_FROM:
         return {f"src/{one}/{ALL}" for one in (BUILT_FROM[folder], "extensions_shared")}
     whole = next(filter(name.startswith, READ_WHOLE), None)
     return {f"{whole}{ALL}" if whole else name}
