@@ -267,3 +267,33 @@ def test_a_built_page_counts_for_who_reads_it(
     (site / "page.html").write_text("changed")
 
     assert (first, second, num_runs(code)) == (1, 1, 2)
+
+
+def test_kept_numbers_count_for_who_reads_them(
+    root: Path, num_runs: Callable[..., int]
+) -> None:
+    numbers = root / "book" / "build" / "numbers.pickle"
+    numbers.parent.mkdir(parents=True)
+    numbers.write_text("1")
+    code = "open('book/build/numbers.pickle')"
+
+    first = num_runs(code)
+    second = num_runs(code)
+    numbers.write_text("2")
+
+    assert (first, second, num_runs(code)) == (1, 1, 2)
+
+
+def test_a_module_that_has_been_compiled_is_no_new_file(
+    root: Path, num_runs: Callable[..., int]
+) -> None:
+    folder = root / "src" / "tiny_llm_ref"
+    folder.mkdir(parents=True)
+    code = "import os; os.listdir('src/tiny_llm_ref')"
+
+    first = num_runs(code)
+    (folder / "_kernels.so").touch()
+    second = num_runs(code)
+    (folder / "norm.py").touch()
+
+    assert (first, second, num_runs(code)) == (1, 1, 2)

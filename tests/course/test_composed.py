@@ -1,6 +1,8 @@
 """Mistakes that are composed of a place and a kind of change."""
 
 import ast
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import mlx.core as mx
@@ -15,17 +17,18 @@ from tiny_llm_course.composed_mistakes.mistakes import (
     sentence,
 )
 from tiny_llm_course.composed_mistakes.text import CarefulMlx, text_of
-from tiny_llm_course.grading.diagnosis import composing
+from tiny_llm_course.grading.diagnosis import composing, repairing
 from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, does_the_same
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
-from tiny_llm_course.grading.judgement.trial import Trial, uncompiled
+from tiny_llm_course.grading.judgement.trial import Trial
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
 )
 from tiny_llm_course.oracle.cached import basics
+from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions
 from tiny_llm_course.syllabus import Address, task_at
 
@@ -404,7 +407,17 @@ def test_changes_of_kernels_in_metal_are_not_tried(symbol: str, expected: bool) 
     assert composing.is_tried(symbol, SILU) == expected
 
 
-def test_what_is_tried_is_not_compiled() -> None:
+@pytest.mark.parametrize(
+    ("module", "search"),
+    [
+        (composing, lambda: composing.compose([], SILU)),
+        (repairing, lambda: repairing.repaired([], SILU, load_solution("ref"))),
+    ],
+    ids=["changes", "repairs"],
+)
+def test_what_is_tried_is_not_compiled(
+    module: ModuleType, search: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """MLX runs what is compiled once, to see what it does."""
     runs: list[mx.array] = []
 
@@ -413,10 +426,15 @@ def test_what_is_tried_is_not_compiled() -> None:
         runs.append(x)
         return x * 2
 
-    with uncompiled():
+    def three_times(outcomes: Sequence[Outcome], _: Address) -> tuple[str, object]:
         assert [doubled(mx.array(1.0)).item() for _ in range(3)] == [2.0] * 3
+        return "", outcomes
+
+    monkeypatch.setattr(module, "first_wrong", three_times)
+
+    search()
     while_trying = len(runs)
-    assert [doubled(mx.array(1.0)).item() for _ in range(3)] == [2.0] * 3
+    three_times([], SILU)
 
     assert while_trying == 3
     assert len(runs) == 4

@@ -192,7 +192,7 @@ def test_body_is_not_read_to_its_end_when_it_is_too_long(server: Running) -> Non
 
 
 class Streams:
-    """Requests that run for a second or so, or as long as they may."""
+    """Requests that are streamed. For 250 tokens they run for a second or so."""
 
     def __init__(self, url: str, number: int, *, max_tokens: int = 250) -> None:
         self.ends: list[str] = []

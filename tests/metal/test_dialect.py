@@ -124,6 +124,11 @@ IN_THE_HEADER = [
         "template <typename U> U f(U n) {\n  return n < 2 ? n : f(n - 1);\n}",
         2,
     ),
+    (
+        "recursion",
+        "#define CALLED(end) pow##end\nint power(int n) { return CALLED(er)(n - 1); }",
+        2,
+    ),
     ("pointer", "\nfloat first(const float* p) { return p[0]; }", 2),
     ("pointer", "void twice(float& y) { y *= 2; }", 1),
     ("pointer", "float sum(float values[4]) { return values[0]; }", 1),

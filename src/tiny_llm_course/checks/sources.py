@@ -7,15 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tiny_llm_course.book.building import BUILT, NUMBERS
 from tiny_llm_course.checks.tracing.sitecustomize import ALL
+from tiny_llm_course.places import ROOT
 
 MADE_HERE = {"__pycache__", "build", "copies", "runs"}
 """Folders that hold no sources. Names that begin with a dot are left out too."""
 
-PAGES = "book/build/site"
+PAGES = BUILT.relative_to(ROOT).as_posix()
 """The built book counts as a source for steps that test its pages."""
 
-NUMBERS = "book/build/numbers.pickle"
+KEPT_NUMBERS = NUMBERS.relative_to(ROOT).as_posix()
 """So do the numbers of its chapters."""
 
 READ_WHOLE = (
@@ -60,7 +62,9 @@ class Sources:
             for file in files
             if not file.startswith(COMPILED)
         ]
-        return cls({one: digest_of(root / one) for one in sorted([*names, NUMBERS])})
+        return cls(
+            {one: digest_of(root / one) for one in sorted([*names, KEPT_NUMBERS])}
+        )
 
     def matching(self, patterns: Iterable[str]) -> set[str]:
         """Return the files that match one of some patterns, such as "*.py"."""
