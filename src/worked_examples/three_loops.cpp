@@ -82,9 +82,8 @@ void time_wake() {
 }
 
 /// Time how long it takes until a thread that keeps looking has seen work and answered.
-void time_hand_over() {
+void time_hand_over(int num_runs) {
   std::atomic<int> asked = 0, answered = 0;
-  constexpr int num_runs = 20000;
   std::thread looker([&] {
     for (int round = 1; round <= num_runs; ++round) {
       while (asked.load() < round) std::this_thread::yield();
@@ -113,5 +112,5 @@ int main(int count, char** arguments) {
   time_two_threads("memory", many, is_brief ? 1 : 60);
   time_start();
   time_wake();
-  time_hand_over();
+  time_hand_over(is_brief ? 20 : 20000);
 }

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -173,6 +175,28 @@ def test_a_module_is_compiled_once_whatever_the_author_has_set(
 
     assert list((root / BYTECODE).rglob("package/module.*.pyc"))
     assert not list((root / "package").glob("__pycache__"))
+
+
+@pytest.mark.parametrize(("wanted", "num_compiled"), [("", 1), ("1", 0)])
+def test_the_server_compiles_for_those_after_it(
+    root: Path, wanted: str, num_compiled: int
+) -> None:
+    """Python starts it with the `-B` of the check, and an environment of its own."""
+    environment = {
+        "PYTHONPATH": str(root / TRACING),
+        "PYTHONPYCACHEPREFIX": str(root / BYTECODE),
+        "PYTHONDONTWRITEBYTECODE": wanted,
+    }
+
+    subprocess.run(
+        [sys.executable, "-B", "-c", "import package.module"],
+        cwd=root,
+        env=environment,
+        check=True,
+    )
+
+    found = list((root / BYTECODE).rglob("package/module.*.pyc"))
+    assert len(found) == num_compiled
 
 
 @pytest.mark.parametrize(

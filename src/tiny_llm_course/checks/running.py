@@ -112,7 +112,6 @@ class Runner:
                 may use for files of its own.
         """
         tracing = self._kept.root / TRACING
-        path = filter(None, (str(tracing), os.environ.get("PYTHONPATH")))
         output = noted.with_name("output")
         its = {
             "arguments": list(step.arguments),
@@ -121,7 +120,7 @@ class Runner:
             "environment": {
                 **os.environ,
                 **SETTINGS,
-                "PYTHONPATH": os.pathsep.join(path),
+                **_traced(self._kept.root),
                 **_bytecode(self._kept.root),
                 "TMPDIR": str(noted.parent),
                 NOTED_IN: str(noted),
@@ -159,10 +158,16 @@ def _bytecode(root: Path) -> dict[str, str]:
     return {"PYTHONPYCACHEPREFIX": str(root / BYTECODE)}
 
 
+def _traced(root: Path) -> dict[str, str]:
+    """Return the setting that has Python import `sitecustomize.py` of ours."""
+    path = filter(None, (str(root / TRACING), os.environ.get("PYTHONPATH")))
+    return {"PYTHONPATH": os.pathsep.join(path)}
+
+
 def _start_server(root: Path) -> None:
     """Start the server, unless it runs: its libraries count cores when imported."""
     usual = dict(os.environ)
-    os.environ.update({**SETTINGS, **_bytecode(root)})
+    os.environ.update({**SETTINGS, **_bytecode(root), **_traced(root)})
     try:
         forkserver.ensure_running()
     finally:

@@ -76,14 +76,23 @@ FIRST = (
         _command("build-ext-ref"),
         may_be_kept=False,
     ),
-    Step("so do their stubs", _command("build-ext"), may_be_kept=False),
     Step(
         "the chapters have their numbers",
         call("tiny_llm_course.book.chapter_data:keep_numbers"),
         makes=NUMBERS,
     ),
+    Step(
+        "pyright finds nothing",
+        ("-m", "pyright", "--pythonpath", sys.executable),
+        reads=PYTHON,
+    ),
+    Step("so do their stubs", _command("build-ext"), may_be_kept=False),
 )
-"""The steps that the others need. Compiling does nothing if nothing has changed."""
+"""The steps that the others need. Compiling does nothing if nothing has changed.
+
+Nothing needs pyright. It runs here so that no core waits while the numbers, which take
+one, are worked out.
+"""
 
 BOOK = tuple(
     Step(
@@ -103,9 +112,8 @@ def steps() -> list[Step]:
     Where nothing is known of an earlier run, they start in this order. What PyTorch
     says is kept, and the proofs ask for it first: each for another day.
     """
-    ruff, pyright = ("-m", "ruff"), ("-m", "pyright", "--pythonpath", sys.executable)
+    ruff = ("-m", "ruff")
     return [
-        Step("pyright finds nothing", pyright, reads=PYTHON),
         *reversed([_proof(day) for day in select_days(None, None)]),
         *_tests("kernels for GPUs are judged", "metal"),
         Step("the starter passes nothing", call(f"{__name__}:grade_starter")),
@@ -169,8 +177,14 @@ def _in_a_browser() -> Iterator[Step]:
 
 
 def _tests(claim: str, folder: str) -> list[Step]:
-    """Return a step for each file of tests in a folder."""
-    return [_pytest(claim, name) for name in _files(folder)]
+    """Return a step for each file of tests in a folder, those that compile first."""
+
+    def has_no_compiler(name: str) -> bool:
+        return "compiler" not in (ROOT / name).read_text(encoding="utf-8")
+
+    return [
+        _pytest(claim, name) for name in sorted(_files(folder), key=has_no_compiler)
+    ]
 
 
 def _files(folder: str) -> list[str]:

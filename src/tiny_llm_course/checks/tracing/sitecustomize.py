@@ -59,5 +59,7 @@ class _Trace:
             os.write(self._file, f"{name}\n".encode())
 
 
+# The server has been given the `-B` of a check whose author wants no bytecode in sight.
+sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 if NOTED_IN in os.environ:
     sys.addaudithook(_Trace(os.environ[NOTED_IN]))
