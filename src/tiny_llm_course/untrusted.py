@@ -1,5 +1,7 @@
 """Text from untrusted code, made safe to print on a terminal."""
 
+import re
+
 from tiny_llm_course.catalogue import say
 
 MAX_LENGTH = 4000
@@ -8,13 +10,16 @@ MAX_LENGTH = 4000
 MAX_ERROR_LENGTH = 1000
 """Limit for an exception's text, so that its traceback still fits."""
 
+_SPECIAL = re.compile(r"[^ -~\n\t]")
+"""What has to be looked at: all but the usual characters of ASCII."""
+
 
 def visible(text: str, max_length: int = MAX_LENGTH) -> str:
     r"""Write control characters as escapes, and truncate long text.
 
     A terminal would execute them: `\x1b[2J` would clear the screen.
     """
-    shown = "".join(map(_visible, text[:max_length]))
+    shown = _SPECIAL.sub(lambda found: _visible(found[0]), text[:max_length])
     num_cut = len(text) - max_length
     return shown + say("grading.cut", number=num_cut) if num_cut > 0 else shown
 
@@ -29,5 +34,4 @@ def words_of(error: BaseException, max_length: int = MAX_ERROR_LENGTH) -> str:
 
 
 def _visible(character: str) -> str:
-    is_shown = character.isprintable() or character in "\n\t"
-    return character if is_shown else ascii(character)[1:-1]
+    return character if character.isprintable() else ascii(character)[1:-1]
