@@ -22,8 +22,6 @@ void access(const void* address, std::size_t size, Kind kind, void* return_addre
 
 extern "C" {
 
-#define HERE __builtin_return_address(0)
-
 #define READ_AND_WRITE(prefix, size)                                            \
     void __tsan_##prefix##read##size(void* address) {                           \
         access(address, size, Kind::read, HERE);                                \

@@ -35,3 +35,6 @@ inline Place place_of(const void* return_address) {
 }
 
 }  // namespace simulator
+
+// The return address of a function that the kernel calls.
+#define HERE __builtin_return_address(0)

@@ -1,10 +1,8 @@
 """The program that runs kernels: `src/metal_simulator`, compiled once."""
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tiny_llm_course.extension.building import NUM_JOBS
 from tiny_llm_course.metal.cache import digest, made_once, temporary_folder
 from tiny_llm_course.metal.compiler import compile_, version
 from tiny_llm_course.metal.headers import RUNTIME
@@ -20,11 +18,11 @@ def simulator(options: tuple[str, ...] = OPTIONS) -> Path:
 
     def make(made: Path) -> None:
         sources = sorted(RUNTIME.glob("*.cpp"))
-        with temporary_folder() as folder, ThreadPoolExecutor(NUM_JOBS) as pool:
-            objects = [folder / f"{path.stem}.o" for path in sources]
-            arguments = [["-c", str(path), *options] for path in sources]
-            list(pool.map(compile_, objects, arguments))
-            compile_(made, [*map(str, objects), *options, *LIBRARIES])
+        with temporary_folder() as folder:
+            # Most of the time goes into reading headers: all files read them once.
+            whole = folder / "simulator.cpp"
+            whole.write_text("".join(f'#include "{path.name}"\n' for path in sources))
+            compile_(made, [f"-I{RUNTIME}", str(whole), *options, *LIBRARIES])
 
     return made_once("simulator", _key(options), make)
 
