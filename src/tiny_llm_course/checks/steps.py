@@ -18,6 +18,13 @@ from tiny_llm_course.syllabus import Day, select_days
 
 PYTHON = ("*.py", "*.pyi", "pyproject.toml")
 
+PYTEST = (
+    *("-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"),
+    *("--disable-plugin-autoload", "-p", "pytest_timeout"),
+)
+"""Without the list of all tests that have ever run, which grows with each step, and
+without looking for plugins: both took a third of a step with one small file."""
+
 _BOOK = "tiny_llm_course.book.checking"
 
 
@@ -195,8 +202,7 @@ def _files(folder: str) -> list[str]:
 
 def _pytest(claim: str, *arguments: str, reads: tuple[str, ...] = ()) -> Step:
     """Run some tests."""
-    part, pytest = " ".join(arguments), ("-m", "pytest", "-q", "-rs")
-    return Step(claim, (*pytest, *arguments), part=part, reads=reads)
+    return Step(claim, (*PYTEST, *arguments), part=" ".join(arguments), reads=reads)
 
 
 def grade_starter() -> int:
