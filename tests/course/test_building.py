@@ -257,7 +257,7 @@ def test_a_module_that_does_not_load_is_told_and_gone(
             "no C++ compiler was found that takes C++20; run: install it",
         ),
         ("program", lambda _: None, "CMake is missing; run: pdm install"),
-        ("_is_here", lambda _: False, "nanobind is missing; run: pdm install"),
+        ("version_of", lambda _: None, "nanobind is missing; run: pdm install"),
     ],
 )
 def test_a_missing_tool_is_one_line(

@@ -8,6 +8,7 @@ from tiny_llm_course.commands import test as grading
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading.report.standing import WRONG, TaskReport
 from tiny_llm_course.grading.results import PASSED, Result
+from tiny_llm_course.speed import judging, words
 from tiny_llm_course.speed.verdict import Verdict
 from tiny_llm_course.syllabus import tasks
 
@@ -39,7 +40,7 @@ def test_what_keeps_kernels_from_being_timed_is_no_failure(
     def judge(*_: object) -> list[Verdict]:
         raise CourseError("no compiler")
 
-    monkeypatch.setattr(speeding, "judge", judge)
+    monkeypatch.setattr(judging, "judge", judge)
     assert graded
 
     asked = ["--week", "2", "--day", "4", "--solution", "ref", "--speed"]
@@ -92,9 +93,9 @@ def test_speed_waits_until_nothing_is_wrong(
 def test_verdict_on_speed_follows_under_a_heading(
     graded: list[TaskReport], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(speeding, "judge", lambda *_: [object()])
-    monkeypatch.setattr(speeding, "short", lambda _: ["the verdict on task 2"])
-    monkeypatch.setattr(speeding, "busy", lambda _: [])
+    monkeypatch.setattr(judging, "judge", lambda *_: [object()])
+    monkeypatch.setattr(words, "short", lambda _: ["the verdict on task 2"])
+    monkeypatch.setattr(words, "busy", lambda _: [])
     assert graded
 
     asked = ["--week", "2", "--day", "4", "--solution", "ref", "--speed"]

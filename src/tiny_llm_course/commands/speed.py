@@ -13,9 +13,7 @@ from tiny_llm_course.extension.preparing import prepare
 from tiny_llm_course.grading.report.standing import DONE, TaskReport
 from tiny_llm_course.places import STARTER
 from tiny_llm_course.solution import load_solution
-from tiny_llm_course.speed.judging import judge
 from tiny_llm_course.speed.races import races_of
-from tiny_llm_course.speed.words import busy, short, table
 from tiny_llm_course.syllabus import select_days, select_tasks
 
 
@@ -32,6 +30,9 @@ def command(
     week: int | None, day: int | None, task: int | None, *, model: bool, solution: str
 ) -> int:
     """Time the kernels of some tasks, or the model with more and more of them."""
+    from tiny_llm_course.speed.judging import judge  # slow, see `tell_speeds`
+    from tiny_llm_course.speed.words import busy, table
+
     chosen = select_tasks(week, day, task)
     if model:
         time_model(solution, day)
@@ -86,6 +87,10 @@ def tell_speeds(reports: Sequence[TaskReport], solution: str) -> None:
     races = races_of(one.task for one in own if one.status == DONE)
     if not races:
         return
+    # 10 ms: a verdict without kernels need not wait for them.
+    from tiny_llm_course.speed.judging import judge
+    from tiny_llm_course.speed.words import busy, short
+
     try:
         verdicts = judge(races, load_solution(solution).folder, _note)
     except CourseError as error:

@@ -147,14 +147,16 @@ def _graded(
     show: bool,
 ) -> Sequence[TaskReport]:
     """Grade, print the report, and save the requested files, in this order."""
-    graded = progress.before(here(), [task for one in days for task in one.tasks])
+    is_own = solution == STARTER.name
+    asked_for = [task for one in days for task in one.tasks] if is_own else []
+    graded = progress.before(here(), asked_for)
     reports = assess(days, solution, arguments)
-    shown = with_skipped(reports) if solution == STARTER.name else reports
+    shown = with_skipped(reports) if is_own else reports
     print_report(Console(highlight=False, soft_wrap=True), days, shown)
     if show:
         print_numbers(reports, solution)
     saving: list[Callable[[], object]] = []
-    if solution == STARTER.name:
+    if is_own:
         saving.append(partial(remember, reports, graded, arguments))
     for kind, path in exported.items():
         if path:

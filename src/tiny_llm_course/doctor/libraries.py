@@ -4,8 +4,6 @@ A broken installation (a driver, a system library) shows on import, so each libr
 imported inside the function that checks it.
 """
 
-from importlib import metadata
-
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.doctor.finding import Finding
 
@@ -32,7 +30,7 @@ def check_mlx() -> Finding:
     return Finding(
         "MLX",
         state,
-        f"{metadata.version('mlx')}: {found}",
+        f"{version_of('mlx')}: {found}",
         say("doctor.default", meaning=meaning, device=default),
         remedy,
     )
@@ -88,8 +86,15 @@ def check_pytorch() -> Finding:
 
 def pdm_install() -> str:
     """Return the command that completes this environment from its own lock."""
+    has_cuda = version_of("mlx-cuda-13") is not None
+    return "pdm install -L pdm.cuda.lock" if has_cuda else "pdm install"
+
+
+def version_of(package: str) -> str | None:
+    """Return which version of a package is installed, or None if there is none."""
+    from importlib import metadata  # 10 ms: a module that reads mail comes with it
+
     try:
-        metadata.version("mlx-cuda-13")
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "pdm install"
-    return "pdm install -L pdm.cuda.lock"
+        return None

@@ -16,11 +16,11 @@ import sysconfig
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.doctor.finding import COMPILER, how_to_install, program
+from tiny_llm_course.doctor.libraries import version_of
 from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.extension import compiled_cache, output
@@ -136,9 +136,7 @@ def _recorded(solution: Path) -> Built | None:
 
 def _fingerprint(folder: Path) -> str:
     """Return a digest of all that a module depends on."""
-    versions = [
-        metadata.version(name) for name in ("mlx", "nanobind") if _is_here(name)
-    ]
+    versions = filter(None, map(version_of, ("mlx", "nanobind")))
     parts = [platform.python_version(), platform.machine(), *versions]
     for root in include_path(folder):
         for path in sources(root):
@@ -202,7 +200,7 @@ class _Tools:
             raise CourseError(say("extension.no_compiler", command=cure))
         if not cmake:
             raise CourseError(say("extension.no_package", name="CMake"))
-        if not _is_here("nanobind"):
+        if not version_of("nanobind"):
             raise CourseError(say("extension.no_package", name="nanobind"))
         if ninja := program("ninja"):
             return cls(
@@ -211,14 +209,6 @@ class _Tools:
         if not shutil.which("make"):
             raise CourseError(say("extension.no_package", name="Ninja"))
         return cls(cmake, compiler, ())
-
-
-def _is_here(package: str) -> bool:
-    try:
-        metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:

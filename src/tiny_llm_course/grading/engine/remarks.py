@@ -20,12 +20,13 @@ def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
     Returns:
         Pairs of a file name and an operation such as "mx.fast.rms_norm".
     """
-    files = dict.fromkeys(map(file_of, task.symbols))
+    files = dict.fromkeys(map(file_of, task.symbols)) if task.library else {}
+    named = {file: _names(folder / file) for file in files}
     return [
         (file, operation)
-        for file in files
+        for file, names in named.items()
         for operation in task.library
-        if operation in _names(folder / file)
+        if operation in names
     ]
 
 

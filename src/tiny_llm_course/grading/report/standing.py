@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tiny_llm_course.grading.results import (
     BROKEN,
@@ -55,7 +56,7 @@ class TaskReport:
     is_skipped: bool = False
     absent: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def status(self) -> str:
         """DONE, SKIPPED, WRONG, NOT_STARTED, BEGUN or WAITS."""
         own = own_status(self.task, self.results)
@@ -106,9 +107,10 @@ def own_status(task: Task, results: Sequence[Result]) -> str:
     failures = [result for result in results if result.status != PASSED]
     if not failures:
         return DONE
+    if any(one.status != NOT_STARTED for one in failures):
+        return WRONG
     own_stubs = {tasks_of(part)[0].not_started() for part in task.parts}
-    is_stub = any(stub in one.message for one in failures for stub in own_stubs)
-    if not is_stub or any(one.status != NOT_STARTED for one in failures):
+    if not any(stub in one.message for one in failures for stub in own_stubs):
         return WRONG
     return BEGUN if right_parts(task, results) else NOT_STARTED
 
