@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
-    Outcome,
     does_the_same,
     explain,
     tells,
     verdict_on,
 )
-from tiny_llm_course.grading.engine.plugin import OUTCOMES
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.engine.stash import OUTCOMES
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.specimens import Overlay, Specimen, accepted, misconceptions

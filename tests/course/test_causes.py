@@ -10,10 +10,9 @@ import mlx.core as mx
 import pytest
 
 from tiny_llm_course.grading.diagnosis.causes import cause_of
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
 

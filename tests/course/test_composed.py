@@ -18,12 +18,12 @@ from tiny_llm_course.composed_mistakes.mistakes import (
 )
 from tiny_llm_course.composed_mistakes.text import CarefulMlx, text_of
 from tiny_llm_course.grading.diagnosis import composing, repairing
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, does_the_same
+from tiny_llm_course.grading.diagnosis.known_mistakes import does_the_same
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
 )

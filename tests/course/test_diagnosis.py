@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 import mlx.core as mx
 import numpy as np
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, describe, explain
+from tiny_llm_course.grading.diagnosis.known_mistakes import describe, explain
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import DTYPES
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address
 

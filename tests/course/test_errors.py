@@ -11,11 +11,11 @@ import pytest
 
 from tiny_llm_course.composed_mistakes.mistakes import composed
 from tiny_llm_course.grading.diagnosis.composing import compose
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, explain
+from tiny_llm_course.grading.diagnosis.known_mistakes import explain
 from tiny_llm_course.grading.judgement import errors
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address

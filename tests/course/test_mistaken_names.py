@@ -9,8 +9,8 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, explain
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.diagnosis.known_mistakes import explain
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.places import TESTS
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import Specimen, misconceptions

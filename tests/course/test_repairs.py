@@ -13,12 +13,11 @@ from tiny_llm_course.grading.diagnosis.harmless import (
     harmless,
     in_time,
 )
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.diagnosis.repairing import Repaired, repaired
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.repairs.candidates import pieces_of, repairs_of
 from tiny_llm_course.repairs.difference import told

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 import mlx.core as mx
 
 from tiny_llm_course.composed_mistakes.mistakes import composed
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal, weight
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.oracle.cached import basics
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -249,3 +251,35 @@ def test_what_pytest_does_not_understand_is_one_line(
 
     assert str(error.value).startswith(complaint)
     assert "\n" not in str(error.value)
+
+
+def test_garbage_is_collected_while_a_solution_runs(
+    with_norm: Callable[[str], str],
+) -> None:
+    """Before that Python imports what stays, among which there is no garbage."""
+    results = session.grade(
+        DAY_4, with_norm("import gc; raise ValueError(gc.isenabled())"), FEW
+    )
+
+    ((_, message),) = outcomes(results, task=1)
+    assert "ValueError: True" in message
+
+
+@pytest.mark.parametrize(
+    ("body", "is_imported"), [("pass", True), (None, False)], ids=["wrong", "right"]
+)
+def test_who_made_no_mistake_does_not_wait_for_what_names_them(
+    with_norm: Callable[[str], str], body: str | None, is_imported: bool
+) -> None:
+    solution = with_norm(body) if body else "ref"
+    arguments = session.pytest_arguments(DAY_4, solution, FEW)
+    code = (
+        f"import sys, pytest; pytest.main({arguments!r}); "
+        "print(sys.modules.keys() & {'tiny_llm_course.grading.diagnosis.below'})"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert ("diagnosis" in ran.stdout.splitlines()[-1]) == is_imported

@@ -6,12 +6,11 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.diagnosis.which_calls import only_calls
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.oracle.cached import attention
 from tiny_llm_course.specimens import Specimen
 from tiny_llm_course.syllabus import Address

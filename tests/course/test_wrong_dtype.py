@@ -9,13 +9,13 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, explain
+from tiny_llm_course.grading.diagnosis.known_mistakes import explain
 from tiny_llm_course.grading.diagnosis.symptoms import describe
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import Truth
 from tiny_llm_course.grading.judgement.grader import Grader
 from tiny_llm_course.grading.judgement.inputs import normal
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, VerdictError
 from tiny_llm_course.places import REFERENCE, TESTS
 from tiny_llm_course.solution import Solution

@@ -25,11 +25,10 @@ import pytest
 
 from tiny_llm_course.extension.building import MODULE, module_of
 from tiny_llm_course.grading.diagnosis import known_mistakes
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.engine import session
 from tiny_llm_course.grading.engine.plugin import task_of
 from tiny_llm_course.grading.engine.session import QUIETLY
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.solution import Solution, load_solution
 from tiny_llm_course.specimens import misconceptions

@@ -15,8 +15,7 @@ import pytest
 
 from tiny_llm_course.grading.diagnosis import known_mistakes
 from tiny_llm_course.grading.diagnosis.composing import compose
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.solution import load_solution
 from tiny_llm_course.specimens import misconceptions

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
+from tiny_llm_course.grading.judgement.trial import Outcome
 from tiny_llm_course.solution import BrokenFileError, Solution
 from tiny_llm_course.specimens import UNCHANGED
 from tiny_llm_course.syllabus import Address, foundations, task_at

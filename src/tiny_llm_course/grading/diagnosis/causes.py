@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import mlx.core as mx
 
 from tiny_llm_course.catalogue import lines, say
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome
 from tiny_llm_course.grading.judgement.spots import Spot
+from tiny_llm_course.grading.judgement.trial import Outcome
 from tiny_llm_course.grading.judgement.verdict import RaisedEvidence
 
 LEAST_SHARE = 0.5

@@ -9,13 +9,12 @@ import numpy as np
 
 from tiny_llm_course.composed_mistakes.mistakes import Composed, beside, composed
 from tiny_llm_course.grading.diagnosis.known_mistakes import (
-    Outcome,
     does_the_same,
     tells,
     verdict_on,
 )
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
-from tiny_llm_course.grading.judgement.trial import uncompiled
+from tiny_llm_course.grading.judgement.trial import Outcome, uncompiled
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.specimens import Specimen, misconceptions

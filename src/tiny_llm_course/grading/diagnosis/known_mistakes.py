@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import mlx.core as mx
@@ -12,7 +11,7 @@ from tiny_llm_course.composed_mistakes.mistakes import Composed
 from tiny_llm_course.grading.diagnosis import symptoms
 from tiny_llm_course.grading.judgement import errors
 from tiny_llm_course.grading.judgement.call import dtype_name
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
     Evidence,
@@ -32,19 +31,6 @@ MOST_VALUES = 3
 
 Mistake = Specimen | Composed
 M = TypeVar("M", Specimen, Composed)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one test of a solution.
-
-    Attributes:
-        trial: The test.
-        verdict: Why it failed. None if it passed.
-    """
-
-    trial: Trial
-    verdict: VerdictError | None
 
 
 def explain(outcomes: Sequence[Outcome], known: Sequence[M]) -> list[M]:

@@ -8,11 +8,8 @@ import mlx.core as mx
 import numpy as np
 
 from tiny_llm_course.composed_mistakes.mistakes import Composed, composed
-from tiny_llm_course.grading.diagnosis.known_mistakes import (
-    Mistake,
-    Outcome,
-    verdict_on,
-)
+from tiny_llm_course.grading.diagnosis.known_mistakes import Mistake, verdict_on
+from tiny_llm_course.grading.judgement.trial import Outcome
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
     Evidence,

@@ -9,14 +9,10 @@ from tiny_llm_course.catalogue import say
 from tiny_llm_course.composed_mistakes.text import Text, text_in, text_of
 from tiny_llm_course.grading.diagnosis.composing import first_wrong, is_tried
 from tiny_llm_course.grading.diagnosis.harmless import TooLongError, harmless, in_time
-from tiny_llm_course.grading.diagnosis.known_mistakes import (
-    Mistake,
-    Outcome,
-    does_the_same,
-)
+from tiny_llm_course.grading.diagnosis.known_mistakes import Mistake, does_the_same
 from tiny_llm_course.grading.diagnosis.meeting import Answers, is_closer, known
 from tiny_llm_course.grading.diagnosis.replay import Replay, replay
-from tiny_llm_course.grading.judgement.trial import uncompiled
+from tiny_llm_course.grading.judgement.trial import Outcome, uncompiled
 from tiny_llm_course.grading.judgement.verdict import (
     ArrayEvidence,
     RaisedEvidence,

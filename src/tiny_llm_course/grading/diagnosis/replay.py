@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 
 from tiny_llm_course.composed_mistakes.mistakes import Composed
-from tiny_llm_course.grading.diagnosis.known_mistakes import Outcome, does_the_same
+from tiny_llm_course.grading.diagnosis.known_mistakes import does_the_same
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.closeness import is_close
 from tiny_llm_course.grading.judgement.errors import evidence_of
-from tiny_llm_course.grading.judgement.trial import quietly_on
+from tiny_llm_course.grading.judgement.trial import Outcome, quietly_on
 from tiny_llm_course.grading.judgement.verdict import ArrayEvidence, RaisedEvidence
 from tiny_llm_course.solution import Solution
 from tiny_llm_course.specimens import UNCHANGED

@@ -9,8 +9,9 @@ import mlx.core as mx
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.diagnosis.composing import first_wrong
-from tiny_llm_course.grading.diagnosis.known_mistakes import MOST_VALUES, Outcome
+from tiny_llm_course.grading.diagnosis.known_mistakes import MOST_VALUES
 from tiny_llm_course.grading.judgement.call import Call, dtype_name
+from tiny_llm_course.grading.judgement.trial import Outcome
 from tiny_llm_course.grading.results import NOT_STARTED
 from tiny_llm_course.specimens import UNCHANGED
 from tiny_llm_course.syllabus import Address

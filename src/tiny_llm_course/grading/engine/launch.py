@@ -1,5 +1,6 @@
 """Starts the Python that runs pytest: a fresh one, or one with its imports done."""
 
+import gc
 import importlib
 import json
 import os
@@ -37,6 +38,7 @@ MAX_BYTES = 2**16
 
 SLOW_MODULES = (
     "tiny_llm_course.grading.engine.plugin",
+    "tiny_llm_course.grading.engine.naming",
     "tiny_llm_course.oracle.cached",
     "tiny_llm_course.grading.scenarios.architecture",
     "jaxtyping",
@@ -51,7 +53,7 @@ Launch = Callable[[Sequence[str]], Launched]
 def start(arguments: Sequence[str]) -> Launched:
     """Start pytest in a fresh Python, without a network for a stranger's solution."""
     prefix = fence.without_network() if fence.OPTION in arguments else ()
-    return _spawn("pytest", *arguments, prefix=prefix, stdin=subprocess.DEVNULL)
+    return _spawn(arguments, prefix=prefix, stdin=subprocess.DEVNULL)
 
 
 class Standby:
@@ -68,7 +70,7 @@ class Standby:
     def prepare(self) -> None:
         """Start a Python process for the next run."""
         if self._ready is None:
-            self._ready = _spawn(__name__)
+            self._ready = _spawn()
 
     def __call__(self, arguments: Sequence[str]) -> Launched:
         """Start pytest in the process that is ready."""
@@ -89,15 +91,15 @@ class Standby:
 
 
 def _spawn(
-    module: str,
-    *arguments: str,
+    arguments: Sequence[str] = (),
+    *,
     prefix: Sequence[str] = (),
     stdin: int = subprocess.PIPE,
 ) -> Launched:
-    """Run a module in a new Python, whose output goes to files."""
+    """Run this module in a new Python, whose output goes to files."""
     output, errors = _file(), _file()
     process = subprocess.Popen(
-        [*prefix, sys.executable, "-m", module, *arguments],
+        [*prefix, sys.executable, "-m", __name__, *arguments],
         stdin=stdin,
         stdout=output,
         stderr=errors,
@@ -118,17 +120,20 @@ def _end_of(file: IO[bytes]) -> str:
         return file.read().decode(errors="replace")
 
 
-def _serve() -> int:
-    """Do the slow imports, wait for the arguments of pytest, and run it."""
-    for name in SLOW_MODULES:
+def _awaited() -> list[str]:
+    """Do the slow imports, and wait for the arguments of pytest, which may not come."""
+    for name in (*SLOW_MODULES, "pytest"):
         importlib.import_module(name)
+    return json.loads(sys.stdin.readline() or "[]")
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run pytest, if there is anything to run."""
     pytest = importlib.import_module("pytest")
-    line = sys.stdin.readline()
-    if not line:
-        return 0
     # pytest warns that it cannot rewrite assertions in modules imported already.
-    return int(pytest.main(["--assert=plain", *json.loads(line)]))
+    return int(pytest.main(["--assert=plain", *arguments])) if arguments else 0
 
 
 if __name__ == "__main__":
-    sys.exit(_serve())
+    gc.disable()  # imports leave no garbage; our plugin enables it before the tests
+    sys.exit(_run(sys.argv[1:] or _awaited()))

@@ -17,7 +17,7 @@ import logging
 import pdb
 import re
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
@@ -27,36 +27,26 @@ import pytest
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.errors import CourseError
 from tiny_llm_course.grading import results
-from tiny_llm_course.grading.diagnosis.below import comes_from_below
-from tiny_llm_course.grading.diagnosis.causes import cause_of
-from tiny_llm_course.grading.diagnosis.composing import IN_METAL, compose, first_wrong
-from tiny_llm_course.grading.diagnosis.interface import difference
-from tiny_llm_course.grading.diagnosis.known_mistakes import (
-    Mistake,
-    Outcome,
-    describe,
-    does_the_same,
-    explain,
-    leaves_some,
-)
-from tiny_llm_course.grading.diagnosis.repairing import repaired
-from tiny_llm_course.grading.diagnosis.which_calls import only_calls
 from tiny_llm_course.grading.engine import fence, options
-from tiny_llm_course.grading.engine.patience import compile_ahead, keeping_alive
+from tiny_llm_course.grading.engine.stash import (
+    EXPLAINED,
+    INTERFACES,
+    OUTCOMES,
+    SOLUTION,
+    UNDERWAY,
+    failed_tasks,
+)
 from tiny_llm_course.grading.engine.trace import Trace
-from tiny_llm_course.grading.judgement.call import Call
-from tiny_llm_course.grading.judgement.grader import NOT_COMPILED, Grader
-from tiny_llm_course.grading.judgement.trial import Trial
+from tiny_llm_course.grading.judgement.grader import Grader
+from tiny_llm_course.grading.judgement.trial import Outcome, Trial
 from tiny_llm_course.grading.judgement.underway import Underway
 from tiny_llm_course.grading.judgement.verdict import (
     BreakpointError,
-    RaisedEvidence,
     VerdictError,
 )
 from tiny_llm_course.places import REFERENCE
 from tiny_llm_course.solution import NotingSolution, Solution, load_solution
-from tiny_llm_course.specimens import Specimen, misconceptions
-from tiny_llm_course.syllabus import Address, file_of, task_at
+from tiny_llm_course.syllabus import Address, file_of
 from tiny_llm_course.untrusted import MAX_LENGTH, words_of
 
 ALL_RAN = {
@@ -76,20 +66,6 @@ DEVICES = [mx.cpu, *([mx.gpu] if mx.is_available(mx.gpu) and not ONLY_CPU else [
 
 METAL_KERNEL: Any = mx.fast.metal_kernel
 """MLX's own. While a solution is graded, another takes its place."""
-
-OUTCOMES = pytest.StashKey[dict[Address, list[Outcome]]]()
-"""The outcomes of all graded tests of this run, by task."""
-
-INTERFACES = pytest.StashKey[dict[Address, tuple[Call, str]]]()
-"""By task: the first failing call whose parameters differ from ours, and how."""
-UNDERWAY = pytest.StashKey[Underway]()
-"""The call that is running, or was run last."""
-
-SOLUTION = pytest.StashKey[Solution]()
-"""The solution under test."""
-
-EXPLAINED = pytest.StashKey[dict[tuple[Address, int], list[results.Explanation]]]()
-"""What was found out about a task, by it and its number of outcomes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -201,11 +177,12 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    """Leave out of garbage collection what is here to stay.
+    """Leave out of garbage collection what is here to stay, and let it begin.
 
     When it ends, pytest has it looked through five times.
     """
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -227,7 +204,7 @@ def pytest_pyfunc_call(
     except VerdictError as error:
         verdict = error
         if task and error.status == results.WRONG:
-            _look_at_interface(pyfuncitem, task)
+            _naming().look_at_interface(pyfuncitem, task)
         raise
     finally:
         if task:
@@ -235,13 +212,11 @@ def pytest_pyfunc_call(
             pyfuncitem.config.stash[OUTCOMES].setdefault(task, []).append(outcome)
 
 
-def _look_at_interface(item: pytest.Function, task: Address) -> None:
-    """Note whether the function that failed has other parameters than ours."""
-    grader = item.funcargs["grade"]
-    assert isinstance(grader, Grader)
-    for call in grader.calls[-1:]:
-        if told := difference(call, grader.solution):
-            item.config.stash[INTERFACES].setdefault(task, (call, told))
+def _naming():  # noqa: ANN202 - that module, as type checkers see
+    """Import what names mistakes. One who has made none does not wait for it."""
+    from tiny_llm_course.grading.engine import naming
+
+    return naming
 
 
 def _trial(item: pytest.Function, task: Address) -> Trial:
@@ -304,10 +279,8 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     """Name a task's mistake as soon as its tests are over: the next task may crash."""
     path, task = item.config.getoption("--results"), task_of(item)
     is_over = nextitem is None or task_of(nextitem) != task
-    if path and task and is_over:
-        with keeping_alive(path) if _is_in_metal(task) else nullcontext():
-            explained = _explained(item.config, task)
-        for explanation in explained:
+    if path and is_over and task in failed_tasks(item.config):
+        for explanation in _naming().explained_in_time(item.config, task, path):
             results.append(path, explanation)
 
 
@@ -316,122 +289,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     path = session.config.getoption("--results")
     if path and exitstatus in ALL_RAN:
         results.append(path, results.Ending())
-        for explanation in _composed(session.config):
-            results.append(path, explanation)
+        if failed_tasks(session.config):
+            for explanation in _naming().composed(session.config):
+                results.append(path, explanation)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Add the explanations to pytest's own report."""
-    if config.getoption("--results"):
+    if config.getoption("--results") or not failed_tasks(config):
         return
-    for explanation in explanations(config):
+    for explanation in _naming().explanations(config):
         terminalreporter.section(f"{explanation.task}")
         terminalreporter.line("\n".join(explanation.sentences))
-
-
-def explanations(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Name the mistake in each task that failed, or describe the failure.
-
-    Composed mistakes come last: they run hundreds of wrong solutions, and if one
-    crashes the interpreter, the results before it have been written.
-    """
-    for task in config.stash[OUTCOMES]:
-        yield from _explained(config, task)
-    yield from _composed(config)
-
-
-def _explained(config: pytest.Config, task: Address) -> list[results.Explanation]:
-    """Return what explains the failures of a task so far, and work it out once."""
-    known = config.stash[EXPLAINED]
-    key = task, len(config.stash[OUTCOMES].get(task, []))
-    if key not in known:
-        known[key] = list(_explain(config, task))
-    return known[key]
-
-
-def _explain(config: pytest.Config, task: Address) -> Iterator[results.Explanation]:
-    """Name the known mistake in a task, or describe how it fails, if that helps.
-
-    What is gone with our parts of the tasks below is no mistake of this task.
-    """
-    outcomes = config.stash[OUTCOMES].get(task, [])
-    failed = [one for one in outcomes if one.verdict and one.verdict.evidence]
-    if failed and all(_is_no_metal(one) for one in failed):
-        return  # The compiler has said what is wrong.
-    if comes_from_below(outcomes, task, config.stash[SOLUTION]):
-        return
-    if failed and _is_in_metal(task):
-        compile_ahead(misconceptions(task), failed[0].trial)
-    found = explain(outcomes, misconceptions(task))
-    names, sentences = [one.name for one in found], [one.says for one in found]
-    if told := _interface(config, task, found):
-        names, sentences = [results.INTERFACE], [told]
-    elif not found and (cause := cause_of(outcomes)):
-        names, sentences = [cause.name], [cause.says]
-    elif not found and (symptom := describe(outcomes)):
-        sentences = [symptom]
-    if sentences:
-        test = _first_explained(outcomes, found)
-        yield results.Explanation(str(task), names, sentences, test)
-
-
-def _is_no_metal(outcome: Outcome) -> bool:
-    """Tell whether a test has failed since a kernel was not compiled."""
-    error = outcome.verdict.evidence if outcome.verdict else None
-    return isinstance(error, RaisedEvidence) and error.kind == NOT_COMPILED
-
-
-def _is_in_metal(task: Address) -> bool:
-    """Tell whether each known mistake of a task has a kernel to be compiled."""
-    return any(one.startswith(IN_METAL) for one in task_at(task).symbols)
-
-
-def _composed(config: pytest.Config) -> Iterator[results.Explanation]:
-    """Find the change that explains each failed task that no known mistake explains.
-
-    Of the solution's own text, if that makes it right, or else of the reference. The
-    first also takes the place of a known mistake that explains some failures only. If
-    nothing else is known either, say which calls are wrong.
-    """
-    for task, outcomes in config.stash[OUTCOMES].items():
-        explained = _explained(config, task)
-        names = [name for one in explained for name in one.names]
-        named = [one for one in misconceptions(task) if one.name in names]
-        if names and not any(_is_part(one, outcomes, task) for one in named):
-            continue
-        if not names and comes_from_below(outcomes, task, config.stash[SOLUTION]):
-            continue
-        repair = repaired(outcomes, task, config.stash[SOLUTION])
-        if repair and not (names and repair.left):
-            test = next(one.trial.test for one in outcomes if one.verdict)
-            yield results.Explanation(str(task), [repair.name], [repair.says], test)
-        elif not names and (one := compose(outcomes, task)):
-            test = _first_explained(outcomes, [one])
-            yield results.Explanation(str(task), [one.name], [one.says], test)
-        elif not explained and (told := only_calls(outcomes, task)):
-            yield results.Explanation(str(task), [], [told])
-
-
-def _is_part(one: Specimen, outcomes: Sequence[Outcome], task: Address) -> bool:
-    """Tell whether a known mistake leaves failures, or another name is wrong first."""
-    symbol, _ = first_wrong(outcomes, task)
-    return one.symbol != symbol or leaves_some(one, outcomes)
-
-
-def _first_explained(outcomes: Sequence[Outcome], found: Sequence[Mistake]) -> str:
-    """Return the first failing test in which a mistake does what the solution did."""
-    for outcome in outcomes:
-        if outcome.verdict and any(does_the_same(one, outcome) for one in found):
-            return outcome.trial.test
-    return ""
-
-
-def _interface(config: pytest.Config, task: Address, found: Sequence[Specimen]) -> str:
-    """Return which parameter of a task differs, unless that is the mistake found."""
-    if task not in config.stash[INTERFACES]:
-        return ""
-    call, told = config.stash[INTERFACES][task]
-    is_known = any(difference(call, one.as_solution()) for one in found)
-    return "" if is_known else told

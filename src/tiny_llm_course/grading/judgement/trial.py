@@ -54,6 +54,19 @@ class Trial:
         return grader.calls
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one test of a solution.
+
+    Attributes:
+        trial: The test.
+        verdict: Why it failed. None if it passed.
+    """
+
+    trial: Trial
+    verdict: VerdictError | None
+
+
 @contextmanager
 def quietly_on(device: mx.DeviceType) -> Generator[None]:
     """Use a device with a fixed seed, and suppress all output."""

@@ -12,6 +12,7 @@ import pytest
 
 from tiny_llm_course.catalogue import say
 from tiny_llm_course.grading.engine import fence, session
+from tiny_llm_course.grading.engine.stash import OUTCOMES, UNDERWAY
 from tiny_llm_course.grading.judgement.call import Call
 from tiny_llm_course.grading.judgement.verdict import VerdictError
 from tiny_llm_course.grading.report import numbers
@@ -28,8 +29,6 @@ class _Witness:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Take call and verdict from our plugin."""
-        from tiny_llm_course.grading.engine.plugin import OUTCOMES, UNDERWAY
-
         self.call = session.config.stash[UNDERWAY].last
         for outcomes in session.config.stash[OUTCOMES].values():
             self.verdict = next((one.verdict for one in outcomes if one.verdict), None)
