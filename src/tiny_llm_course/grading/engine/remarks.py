@@ -2,7 +2,8 @@
 
 import ast
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tiny_llm_course.syllabus import Task, file_of
@@ -21,7 +22,7 @@ def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
         Pairs of a file name and an operation such as "mx.fast.rms_norm".
     """
     files = dict.fromkeys(map(file_of, task.symbols)) if task.library else {}
-    named = {file: _names(folder / file) for file in files}
+    named = {file: _names_in(folder / file) for file in files}
     return [
         (file, operation)
         for file, names in named.items()
@@ -30,18 +31,22 @@ def library_calls(task: Task, folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def _names(path: Path) -> set[str]:
+def _names_in(path: Path) -> frozenset[str]:
     """Return the operations of MLX that a file names, however it imports them."""
     with contextlib.suppress(OSError, SyntaxError, UnicodeDecodeError):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        aliases = dict(_aliases(tree))
-        return set(_dotted_names(tree, aliases))
-    return set()
+        return _names(path.read_text(encoding="utf-8"))
+    return frozenset()
 
 
-def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+@functools.lru_cache(maxsize=8)  # the tasks of a day share their files
+def _names(text: str) -> frozenset[str]:
+    nodes = list(ast.walk(ast.parse(text)))
+    return frozenset(_dotted_names(nodes, dict(_aliases(nodes))))
+
+
+def _aliases(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the names that a file gives to things of MLX, with our names for them."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for one in node.names:
                 if one.name in _PACKAGES:
@@ -54,9 +59,9 @@ def _aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
                 yield own_name, ours if whole in _PACKAGES else f"{ours}.{one.name}"
 
 
-def _dotted_names(tree: ast.Module, aliases: dict[str, str]) -> Iterator[str]:
+def _dotted_names(nodes: Iterable[ast.AST], aliases: dict[str, str]) -> Iterator[str]:
     """Yield every dotted name that begins with an alias, under our name."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute | ast.Name):
             name = ast.unparse(node)
             for alias, ours in aliases.items():
