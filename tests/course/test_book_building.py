@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 
 from tiny_llm_course.book import chapter_data
@@ -16,6 +17,7 @@ from tiny_llm_course.book.chapter_data import (
     fill_in,
     keep_numbers,
     kept_numbers,
+    path_of,
     sources_of,
     values_of,
 )
@@ -285,3 +287,13 @@ def test_operations_are_as_many_where_no_kernels_are_compiled(
 
     kept = json.loads(path.read_text(encoding="utf-8"))["counts"]
     assert {name: counted[name] for name in kept} == kept
+
+
+def test_what_mlx_keeps_of_freed_memory_does_not_count_as_used() -> None:
+    """It hands out more than is asked for, where a larger piece lies at hand."""
+    allocated = chapter_data._load(path_of("week-3-day-3-pages"), 0.0).allocated
+    alone = allocated(64)
+    mx.clear_cache()
+    mx.eval([mx.ones(300 * number) + 1 for number in range(1, 200)])
+
+    assert allocated(64) == alone
