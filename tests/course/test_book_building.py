@@ -194,7 +194,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Write chapter data as a package of two files, and return its folder."""
     folder = tmp_path / "chapter_data" / "a_chapter"
     folder.mkdir(parents=True)
-    start = "from .part import VALUE\n\ndef numbers():\n    return {'value': VALUE}\n"
+    start = "from .part import VALUE\n\n"
+    for kind in ("numbers", "phrases", "tables"):
+        start += f"def {kind}():\n    return {{'value': VALUE}}\n"
     (folder / "__init__.py").write_text(start, encoding="utf-8")
     (folder / "part.py").write_text("VALUE = 1\n", encoding="utf-8")
     monkeypatch.setattr(chapter_data, "BOOK", tmp_path)
@@ -219,9 +221,13 @@ def test_a_module_of_a_package_is_read_anew_when_it_has_changed(package: Path) -
     assert values_of("a-chapter", "numbers") == {"value": 12}
 
 
-def test_numbers_are_kept_for_one_who_asks_for_them(
-    package: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "then"), [("numbers", 1), ("tables", 1), ("phrases", 12)]
+)
+def test_what_all_languages_share_is_kept_for_one_who_asks_for_it(
+    package: Path, monkeypatch: pytest.MonkeyPatch, kind: str, then: int
 ) -> None:
+    """Phrases are said in the language of the book."""
     kept = package / "numbers.pickle"
     monkeypatch.setattr(chapter_data, "NUMBERS", kept)
     monkeypatch.setattr(chapter_data, "kept_numbers", kept_numbers.__wrapped__)
@@ -231,10 +237,10 @@ def test_numbers_are_kept_for_one_who_asks_for_them(
     later = changed.stat().st_mtime + 5
     os.utime(changed, (later, later))
 
-    now = values_of("a-chapter", "numbers")
+    now = values_of("a-chapter", kind)
     monkeypatch.setenv("BOOK_NUMBERS", str(kept))
 
-    assert values_of("a-chapter", "numbers") == {"value": 1}
+    assert values_of("a-chapter", kind) == {"value": then}
     assert now == {"value": 12}
 
 

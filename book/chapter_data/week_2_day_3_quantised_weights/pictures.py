@@ -2,12 +2,14 @@
 
 from matplotlib.figure import Figure
 
+from tiny_llm_course.book.chapter_data import values_of
 from tiny_llm_course.book.diagrams import blank, cell, words
 from tiny_llm_course.book.drawing import INK, MUTED, PAPER, SERIES, Texts
 
 from .by_hand import ROW, stored
 from .counting import GROUP_SIZES, WIDTHS
-from .trained import costs
+
+CHAPTER = "week-2-day-3-quantised-weights"
 
 
 def draw_grid(text: Texts) -> Figure:
@@ -78,7 +80,7 @@ def draw_errors(text: Texts) -> Figure:
     """Draw the divergence of the model against the bits that a weight takes."""
     figure = Figure(figsize=(5, 3.0))
     axes = figure.subplots()
-    measured = costs()
+    measured = values_of(CHAPTER, "numbers")["cost"]
     for colour, bits in zip(SERIES, WIDTHS, strict=False):
         found = [measured[f"b{bits}"][f"g{size}"] for size in GROUP_SIZES]
         across = [one["bits"] for one in found]

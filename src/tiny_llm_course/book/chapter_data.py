@@ -41,6 +41,9 @@ _OF_A_DAY = re.compile(r"week_\d+_day_g?\d+_")
 
 _NO_NUMBER = re.compile(r"<<[^\s<>]+>>")
 
+_KEPT = ("numbers", "tables", "data")
+"""What is the same in all languages."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -67,8 +70,8 @@ def sources_of(path: Path) -> list[Path]:
     """
     if not path.exists():
         return []
-    own = sorted(path.rglob("*.py")) if path.is_dir() else [path]
-    return [*own, *sorted(REFERENCE.glob("*.py")), *sorted(RESULTS.glob("*.*"))]
+    own = path.rglob("*.py") if path.is_dir() else [path]
+    return [*own, *REFERENCE.glob("*.py"), *RESULTS.glob("*.*")]
 
 
 def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
@@ -79,13 +82,12 @@ def values_of(chapter: str, kind: str) -> Mapping[str, Any]:
         kind: "numbers", "phrases", "drawings", "tables", "data" or "examples".
     """
     path = path_of(chapter)
-    if kind == "numbers" and path in kept_numbers():
-        return kept_numbers()[path]
-    return _values_in(path, kind)
+    kept = kept_numbers().get((path, kind))
+    return _values_in(path, kind) if kept is None else kept
 
 
 def keep_numbers() -> None:
-    """Write the numbers of all chapters to a file, as they are in any language.
+    """Write to a file what all chapters have that is the same in any language.
 
     Whoever sets `BOOK_NUMBERS` to its path need not work them out again. That is for
     one who knows that nothing has changed since, as `pdm run check` does.
@@ -94,14 +96,14 @@ def keep_numbers() -> None:
     folder = BOOK / "chapter_data"
     packages = [one.parent for one in folder.glob("*/__init__.py")]
     every = sorted([*folder.glob("*.py"), *packages])
-    found = {path: _values_in(path, "numbers") for path in every}
+    found = {(path, kind): _values_in(path, kind) for path in every for kind in _KEPT}
     NUMBERS.parent.mkdir(exist_ok=True)
     NUMBERS.write_bytes(pickle.dumps(found))
 
 
 @functools.cache
-def kept_numbers() -> Mapping[Path, Mapping[str, Any]]:
-    """Return the numbers that have been kept, by the path of the data."""
+def kept_numbers() -> Mapping[tuple[Path, str], Mapping[str, Any]]:
+    """Return what has been kept, by the path of the data and the kind."""
     path = os.environ.get("BOOK_NUMBERS")
     if not path or not Path(path).exists():
         return {}
