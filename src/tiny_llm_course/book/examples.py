@@ -4,7 +4,7 @@ import ast
 import contextlib
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
@@ -39,14 +39,16 @@ def example(chapter: str, anchor: str, call: str) -> str:
         ExampleError: There is no such mistake, it makes no difference here, or a
             result is long.
     """
-    mistake = _mistake(chapter, anchor)
-    ours = _result(call, UNCHANGED, mistake, chapter)
-    wrong = _result(call, mistake.as_solution(), mistake, chapter)
+    mistake, tree = _mistake(chapter, anchor), ast.parse(call)
+    offered = values_of(chapter, "examples")
+    ours = _result(tree, UNCHANGED, mistake, offered)
+    wrong = _result(tree, mistake.as_solution(), mistake, offered)
     if ours == wrong:
         raise ExampleError(f"expected a call that shows it, got {ours} both times")
     if max(len(ours), len(wrong)) > _LONGEST:
         raise ExampleError(f"expected a short result, got {ours} and {wrong}")
-    return say("book.mistake.example", call=_lines(call), ours=ours, wrong=wrong)
+    lines = "\n".join(map(ast.unparse, tree.body))  # one a statement
+    return say("book.mistake.example", call=lines, ours=ours, wrong=wrong)
 
 
 def _mistake(chapter: str, anchor: str) -> Specimen:
@@ -58,23 +60,20 @@ def _mistake(chapter: str, anchor: str) -> Specimen:
     raise ExampleError("expected a known mistake of this page")
 
 
-def _lines(call: str) -> str:
-    """Write statements one a line."""
-    return "\n".join(map(ast.unparse, ast.parse(call).body))
-
-
-def _result(call: str, solution: Solution, mistake: Specimen, chapter: str) -> str:
+def _result(
+    call: ast.Module, solution: Solution, mistake: Specimen, offered: Mapping[str, Any]
+) -> str:
     """Run a call with a solution, and write down what comes out."""
-    *before, last = ast.parse(call).body
+    *before, last = call.body
     if not isinstance(last, ast.Expr):
-        raise ExampleError(f"expected an expression at the end, got {call}")
+        said = ast.unparse(call)
+        raise ExampleError(f"expected an expression at the end, got {said}")
     # An example may write into its arrays; the next one gets new ones.
-    offered = {
+    new = {
         name: mx.array(value) if isinstance(value, mx.array) else value
-        for name, value in values_of(chapter, "examples").items()
+        for name, value in offered.items()
     }
-    names = {**offered, "mx": mx, "math": math}
-    names |= _public(call, solution, mistake)
+    names = {**new, "mx": mx, "math": math, **_public(call, solution, mistake)}
     mx.random.seed(0)
     try:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -92,9 +91,9 @@ def _compiled(tree: ast.Module | ast.Expression) -> CodeType:
     )
 
 
-def _public(call: str, solution: Solution, mistake: Specimen) -> dict[str, Any]:
+def _public(call: ast.AST, solution: Solution, mistake: Specimen) -> dict[str, Any]:
     """Return the public names in a call, that of the mistake before its namesakes."""
-    used = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
     symbols = [symbol for task in tasks() for symbol in task.symbols]
     by_name = {one.rpartition(".")[2]: one for one in [*symbols, mistake.symbol]}
     return {name: solution.get(by_name[name]) for name in used & by_name.keys()}

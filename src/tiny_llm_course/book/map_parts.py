@@ -4,6 +4,7 @@ A part is there on the days of its symbols in the syllabus. So a day that a symb
 to, or a kernel that takes over, changes the map by itself.
 """
 
+import functools
 from dataclasses import dataclass
 
 from tiny_llm_course.syllabus import Day, Task, tasks_of, weeks
@@ -31,13 +32,13 @@ class Part:
     name: str
     symbols: tuple[str, ...]
 
-    @property
+    @functools.cached_property
     def tasks(self) -> list[Task]:
         """The tasks in which it is built or built anew, in the order of the course."""
         found = {one.address: one for name in self.symbols for one in tasks_of(name)}
         return [found[address] for address in sorted(found)]
 
-    @property
+    @functools.cached_property
     def days(self) -> list[tuple[int, int]]:
         """Weeks and days of these tasks, each once."""
         places = [(one.address.week, one.address.day) for one in self.tasks]
