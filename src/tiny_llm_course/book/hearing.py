@@ -67,17 +67,30 @@ def heard(
     Returns:
         Each answer on a line, as it stands in a cell of a table in Markdown.
     """
-    return {
-        name: _answer(page, change, settings, prompt)
-        for name, change in {"right": None, **changes}.items()
-    }
+    answers: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in REFERENCE.glob("*.py"):
+            shutil.copy(path, folder)
+        for name, change in {"right": None, **changes}.items():
+            with _changed(page, Path(folder), change):
+                answers[name] = _answer(page, Path(folder), settings, prompt)
+    return answers
 
 
-def _answer(page: str, change: Change | None, settings: Settings, prompt: str) -> str:
-    """Return one answer, up to its end or to an error in the loop."""
+def _answer(page: str, folder: Path, settings: Settings, prompt: str) -> str:
+    """Return one answer, up to its end or to an error in the loop.
+
+    Args:
+        page: The chapter of the day.
+        folder: The files of a learner, as they are at its end.
+        settings: The options of `pdm run main`.
+        prompt: What the model is asked.
+    """
     loaded, said = _checkpoint(), io.StringIO()
     text = loaded.chat_prompt([{"role": "user", "content": prompt}])
-    with _solution(page, change) as solution, contextlib.redirect_stdout(said):
+    yours = [part for task in solved_by(page) for part in task.parts]
+    solution = Mixture(folder, "tiny_llm_heard", yours)
+    with contextlib.redirect_stdout(said):
         engine = combine(solution, loaded, settings)
         with contextlib.suppress(SolutionError):
             reply(engine, text)
@@ -85,19 +98,17 @@ def _answer(page: str, change: Change | None, settings: Settings, prompt: str) -
 
 
 @contextlib.contextmanager
-def _solution(page: str, change: Change | None) -> Generator[Mixture]:
-    """Yield what runs for a learner at the end of a day, who has changed one place."""
-    yours = [part for task in solved_by(page) for part in task.parts]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for path in REFERENCE.glob("*.py"):
-            shutil.copy(path, folder)
-        if change:
-            path = folder / f"{change.file}.py"
-            old_and_new = [Replacement(change.old, change.new)]
-            text = replaced(page, path.read_text(encoding="utf-8"), old_and_new)
-            path.write_text(text, encoding="utf-8")
-        yield Mixture(folder, "tiny_llm_heard", yours)
+def _changed(page: str, folder: Path, change: Change | None) -> Generator[None]:
+    """Let a copy of our solution have a change inside the `with` block."""
+    if change is None:
+        yield
+        return
+    path = folder / f"{change.file}.py"
+    text = path.read_text(encoding="utf-8")
+    old_and_new = [Replacement(change.old, change.new)]
+    path.write_text(replaced(page, text, old_and_new), encoding="utf-8")
+    yield
+    path.write_text(text, encoding="utf-8")
 
 
 @functools.cache
