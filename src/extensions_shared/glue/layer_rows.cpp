@@ -11,7 +11,6 @@
 #include <mlx/backend/cpu/encoder.h>
 #include <mlx/ops.h>
 #include <mlx/primitives.h>
-#include <mlx/transforms.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
@@ -169,17 +168,14 @@ void expect_buffers(const LayerArrays& w, const KeysAndValues& cache, std::size_
 }
 
 /// Return the numbers of a table, row after row.
-std::vector<std::int32_t> numbers_of(mx::array table, std::size_t num_rows) {
+std::vector<std::int32_t> numbers_of(const mx::array& table, std::size_t num_rows) {
   const bool has_rows =
       table.ndim() == 2 && static_cast<std::size_t>(table.shape(0)) == num_rows;
   expect(has_rows, rows_where, "a table with " + std::to_string(num_rows) + " rows",
          text_of(table.shape()));
   expect(table.dtype() == mx::int32, rows_where, "a table of int32",
          text_of(table.dtype()));
-  table = mx::contiguous(table, false, mx::Device::cpu);
-  mx::eval(table);
-  const auto* const first = table.data<std::int32_t>();
-  return {first, first + table.size()};
+  return integers_of(table);
 }
 
 /// Fail unless there is a place for the new tokens of each row.

@@ -232,4 +232,15 @@ std::vector<mx::array> make_strided_op(
   return make(std::move(name), outputs, inputs, std::move(run), Inputs::as_they_lie);
 }
 
+std::vector<std::int32_t> integers_of(mx::array x) {
+  x.eval();
+  if (x.dtype() != mx::int32 || !is_in_order(x)) {
+    x = mx::contiguous(
+        mx::astype(x, mx::int32, mx::Device::cpu), false, mx::Device::cpu);
+    x.eval();
+  }
+  const auto* const first = x.data<std::int32_t>();
+  return {first, first + x.size()};
+}
+
 }  // namespace tiny_llm

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <mlx/ops.h>
-#include <mlx/transforms.h>
 
 #include "glue/checks.h"
 #include "glue/op.h"
@@ -44,14 +43,6 @@ void expect_pages(
   expect_shape(paged.context_lens, {B}, name);
 }
 
-/// The numbers of a small array of integers, which is evaluated for that.
-std::vector<std::int32_t> numbers_of(const mx::array& x) {
-  mx::array y = mx::contiguous(
-      mx::astype(x, mx::int32, mx::Device::cpu), false, mx::Device::cpu);
-  y.eval();
-  return {y.data<std::int32_t>(), y.data<std::int32_t>() + y.size()};
-}
-
 /// What each row looks at: read before anything runs, since it says where to read.
 struct Tables {
   std::vector<std::int32_t> pages;  ///< B x M
@@ -59,8 +50,8 @@ struct Tables {
   int num_columns;  ///< M
 
   explicit Tables(const PagedKeys& paged)
-      : pages(numbers_of(paged.table)),
-        num_keys(numbers_of(paged.context_lens)),
+      : pages(integers_of(paged.table)),
+        num_keys(integers_of(paged.context_lens)),
         num_columns(paged.table.shape(1)) {}
 
   /// The table of a row.
