@@ -177,6 +177,20 @@ def test_a_module_is_compiled_once_whatever_the_author_has_set(
     assert not list((root / "package").glob("__pycache__"))
 
 
+def test_a_step_that_imports_little_is_watched_as_well(root: Path) -> None:
+    """Its process is not a copy of the server's, whose libraries it does not have."""
+    code = "import sys, package.module; print('torch' in sys.modules)"
+    step = Step("it ends", ("-c", code), is_light=True)
+
+    def run() -> list[tuple[str, bool]]:
+        ran = Runner(Kept(root)).run([step])
+        return [(outcome.last_line, outcome.was_kept) for _, outcome in ran]
+
+    assert [run(), run()] == [[("False", False)], [("False", True)]]
+    (root / "package" / "module.py").write_text("changed = 1")
+    assert run() == [("False", False)]
+
+
 @pytest.mark.parametrize(("wanted", "num_compiled"), [("", 1), ("1", 0)])
 def test_the_server_compiles_for_those_after_it(
     root: Path, wanted: str, num_compiled: int

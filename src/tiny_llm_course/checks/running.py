@@ -42,6 +42,9 @@ SERVER = multiprocessing.get_context("forkserver")
 """Makes the process of a step: a copy of one that has imported what takes most of them
 seconds. Nothing of the course is among it, as each step notes what it reads."""
 
+SPAWNED = multiprocessing.get_context("spawn")
+"""Makes the process of a step that imports little, while the server still starts."""
+
 PRELOADED = (
     *("asyncio", "click.testing", "numpy", "pytest", "rich.console", "torch"),
     *("matplotlib.figure", "playwright.sync_api", "sphinx.builders.html"),
@@ -126,7 +129,7 @@ class Runner:
                 NOTED_IN: str(noted),
             },
         }
-        child = SERVER.Process(
+        child = (SPAWNED if step.is_light else SERVER).Process(
             target=runpy.run_path, args=(str(tracing / "step.py"), {"STEP": its})
         )
         with self._one_at_a_time:

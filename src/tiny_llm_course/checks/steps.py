@@ -39,6 +39,8 @@ class Step:
         reads: The files that it depends on in addition to those that Python opens.
         makes: What it creates. While that is missing, no result is cached.
         may_be_kept: Whether it need not run again once it has succeeded.
+        is_light: Whether it imports little, and so need not wait for what is imported
+            for the others.
     """
 
     claim: str
@@ -47,6 +49,7 @@ class Step:
     reads: tuple[str, ...] = ()
     makes: Path | None = None
     may_be_kept: bool = True
+    is_light: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ FIRST = (
         "the kernels compile",
         _command("build-ext-ref"),
         may_be_kept=False,
+        is_light=True,
     ),
     Step(
         "the chapters have their numbers",
@@ -92,6 +96,7 @@ FIRST = (
         "pyright finds nothing",
         ("-m", "pyright", "--pythonpath", sys.executable),
         reads=PYTHON,
+        is_light=True,
     ),
     Step("so do their stubs", _command("build-ext"), may_be_kept=False),
 )
