@@ -61,7 +61,7 @@ bool is_in_order(const mlx::core::array& x);
 mlx::core::array in_order(const mlx::core::array& x, mlx::core::Stream stream);
 
 /// Return the numbers of an array of integers, which is evaluated for that. Those that
-/// have been, are int32 and lie in order are only copied: an operation takes 60 us.
+/// have been, are int32 and lie in order are only copied: an operation takes some 70 us.
 std::vector<std::int32_t> integers_of(mlx::core::array x);
 
 /// Copy the entries of an array, whatever its strides, into one where they lie in order.
