@@ -6,6 +6,7 @@ is not traced: git, and a Python started without this module, count as reading
 everything.
 """
 
+import gc
 import os
 import sys
 from typing import Any
@@ -59,6 +60,8 @@ class _Trace:
             os.write(self._file, f"{name}\n".encode())
 
 
+# What such a process imports is here to stay, and it ends before garbage matters.
+gc.set_threshold(50_000, 20, 100)
 # The server has been given the `-B` of a check whose author wants no bytecode in sight.
 sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
 if NOTED_IN in os.environ:
