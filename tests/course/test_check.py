@@ -8,11 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tiny_llm_course.book.languages import languages
 from tiny_llm_course.checks.cache import Kept
 from tiny_llm_course.checks.running import BYTECODE, TRACING, Runner
 from tiny_llm_course.checks.steps import Step, steps
+from tiny_llm_course.commands import check
 from tiny_llm_course.commands.check import report
+from tiny_llm_course.language import ENGLISH
 from tiny_llm_course.places import ROOT, TESTS
 
 PASSES = ("-c", "print('..\\n==== 2 passed in 0.1s ====\\n')")
@@ -92,6 +96,36 @@ def test_each_file_of_tests_is_in_a_step() -> None:
     files = {path.relative_to(ROOT).as_posix() for path in TESTS.glob("*/test_*.py")}
 
     assert files <= {one for step in steps() for one in step.arguments}
+
+
+def test_a_long_step_shows_more_of_what_another_shows() -> None:
+    """A check that leaves it out still has something of each file and page."""
+    every = steps()
+    told = {one for step in every if not step.is_long for one in step.arguments}
+    of_long = {one for step in every if step.is_long for one in step.arguments}
+
+    assert of_long - told == {"long", *(one for one in languages() if one != ENGLISH)}
+
+
+@pytest.mark.parametrize(
+    ("options", "ran"),
+    [([], ["first"]), (["--long"], ["first", "more"]), (["--all"], ["first", "more"])],
+)
+def test_long_steps_run_when_they_are_asked_for(
+    options: list[str], ran: list[str], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "ROOT", root)
+    found = [Step("first", PASSES), Step("more", PASSES, is_long=True)]
+    for name, some in (("FIRST", []), ("BOOK", []), ("steps", lambda: found)):
+        monkeypatch.setattr(check, name, some)
+
+    said = CliRunner().invoke(check.command, options)
+
+    assert said.exit_code == 0
+    lines = said.output.splitlines()
+    assert sorted(line.split()[0] for line in lines if " ok " in line) == ran
+    left_out = "1 that take long were left out: pdm run check --long"
+    assert (left_out in lines) == (not options)
 
 
 def test_what_a_step_has_from_the_start_is_no_garbage_to_look_for(root: Path) -> None:

@@ -9,7 +9,6 @@ seed 7 on, and the last seed that it prints reproduces a failure.
 import os
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,6 +30,8 @@ PROGRAMS = {
     for kind, sanitizer in SANITIZERS.items()
 }
 
+LONG = pytest.mark.long
+
 ARM = shutil.which("aarch64-linux-gnu-g++"), shutil.which("qemu-aarch64")
 """Packages of Debian: g++-aarch64-linux-gnu and qemu-user."""
 
@@ -40,23 +41,15 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def compiled() -> dict[str, Path]:
-    """Compile for each sanitizer, in parallel."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        paths = pool.map(Program.compiled, PROGRAMS.values())
-        return dict(zip(PROGRAMS, paths, strict=True))
-
-
 @pytest.mark.parametrize(
     ("instructions", "watched"),
-    [("auto", "0"), ("avx2", "0"), ("portable", "1")],
+    [("auto", "0"), pytest.param("avx2", "0", marks=LONG), ("portable", "1")],
     ids=str,
 )
-@pytest.mark.parametrize("kind", PROGRAMS)
+@pytest.mark.parametrize("kind", ["memory", pytest.param("threads", marks=LONG)])
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_are_right_and_stay_in_their_arrays(
-    compiled: dict[str, Path], name: str, kind: str, instructions: str, watched: str
+    name: str, kind: str, instructions: str, watched: str
 ) -> None:
     """That includes runs in which threads interfere, as on a busy machine.
 
@@ -66,7 +59,7 @@ def test_kernels_are_right_and_stay_in_their_arrays(
     environment = {**os.environ, **chosen}
 
     ran = subprocess.run(
-        [str(compiled[kind]), name],
+        [str(PROGRAMS[kind].compiled()), name],
         env=environment,
         capture_output=True,
         text=True,
@@ -85,6 +78,7 @@ def _flags() -> set[str]:
     return set(path.read_text().split()) if path.exists() else set()
 
 
+@LONG
 @pytest.mark.skipif(None in ARM, reason="there is no compiler or emulator for ARM")
 @pytest.mark.parametrize("instructions", ["neon", "neon_dotprod"])
 @pytest.mark.parametrize("name", ["attention", "matmul", "matvec"])

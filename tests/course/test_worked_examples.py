@@ -24,6 +24,7 @@ needs_a_compiler = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_a_compiler
 @pytest.mark.parametrize(
     "name", ["three_loops", "byte_matrix", "byte_product", "passes", "log_sum_exp"]

@@ -49,15 +49,18 @@ def texts_are_right() -> int:
 def shown_is_true() -> int:
     """Print what some pages show otherwise than it is; return the exit code.
 
-    The command line names the pages, which are looked for in all languages.
+    The command line has the language, and then the names of the pages.
     """
-    found: list[str] = []
-    for language, own in chapters_by_language().items():
-        with speaking(language):
-            for page in own:
-                if page.stem in sys.argv[1:]:
-                    found += transcripts.verify(page)
-    return _print(found)
+    language, *names = sys.argv[1:]
+    with speaking(language):
+        return _print(
+            [
+                one
+                for page in chapters_by_language()[language]
+                if page.stem in names
+                for one in transcripts.verify(page)
+            ]
+        )
 
 
 def _print(found: Sequence[str]) -> int:

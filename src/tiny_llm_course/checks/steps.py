@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiny_llm_course.book.building import BUILT, NUMBERS
@@ -13,6 +13,7 @@ from tiny_llm_course.checks import translations, twins
 from tiny_llm_course.checks.sources import PAGES as BUILT_PAGES
 from tiny_llm_course.grading.engine.session import grade
 from tiny_llm_course.grading.results import NOT_STARTED
+from tiny_llm_course.language import ENGLISH
 from tiny_llm_course.places import ROOT, TESTS
 from tiny_llm_course.syllabus import Day, select_days
 
@@ -41,6 +42,8 @@ class Step:
         may_be_kept: Whether it need not run again once it has succeeded.
         is_light: Whether it imports little, and so need not wait for what is imported
             for the others.
+        is_long: Whether it shows under more conditions what another step shows: with
+            all sanitizers, in another language. `pdm run check --long` and CI run it.
     """
 
     claim: str
@@ -50,6 +53,7 @@ class Step:
     makes: Path | None = None
     may_be_kept: bool = True
     is_light: bool = False
+    is_long: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,16 +155,29 @@ def _proof(day: Day) -> Step:
 
 
 def _truths() -> Iterator[Step]:
-    """Yield a step for each chapter that shows what was run, and one for the others."""
-    claim, others = "what the book shows is true", list[str]()
-    for page in chapters():
-        text = page.read_text(encoding="utf-8")
-        if "{transcript}" in text or "pycon" in text:
-            arguments = call(f"{_BOOK}:shown_is_true", page.stem)
-            yield Step(claim, arguments, part=page.stem)
-        else:
-            others.append(page.stem)
-    yield Step(claim, call(f"{_BOOK}:shown_is_true", *others), part="the others")
+    """Yield a step for each chapter that shows what was run, and one for the others.
+
+    What a command prints in other languages is a long step.
+    """
+    for language in languages():
+        others = list[str]()
+        for page in chapters():
+            text = page.read_text(encoding="utf-8")
+            if "{transcript}" in text or "pycon" in text:
+                yield _truth(language, page.stem)
+            else:
+                others.append(page.stem)
+        yield _truth(language, *others)
+
+
+def _truth(language: str, *pages: str) -> Step:
+    """Run what pages show in a language."""
+    return Step(
+        "what the book shows is true",
+        call(f"{_BOOK}:shown_is_true", language, *pages),
+        part=f"{language}, {pages[0] if len(pages) == 1 else 'the others'}",
+        is_long=language != ENGLISH,
+    )
 
 
 def _in_a_browser() -> Iterator[Step]:
@@ -188,15 +205,18 @@ def _in_a_browser() -> Iterator[Step]:
         yield _pytest(claim, name, reads=looks)
 
 
-def _tests(claim: str, folder: str) -> list[Step]:
-    """Return a step for each file of tests in a folder, those that compile first."""
+def _tests(claim: str, folder: str) -> Iterator[Step]:
+    """Yield a step for each file of tests in a folder, those that compile first.
 
-    def has_no_compiler(name: str) -> bool:
-        return "compiler" not in (ROOT / name).read_text(encoding="utf-8")
-
-    return [
-        _pytest(claim, name) for name in sorted(_files(folder), key=has_no_compiler)
-    ]
+    Tests with the mark `long` are a step of their own.
+    """
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in _files(folder)}
+    for name in sorted(texts, key=lambda one: "compiler" not in texts[one]):
+        if "pytest.mark.long" in texts[name]:
+            yield _pytest(claim, name, "-m", "not long")
+            yield replace(_pytest(claim, name, "-m", "long"), is_long=True)
+        else:
+            yield _pytest(claim, name)
 
 
 def _files(folder: str) -> list[str]:

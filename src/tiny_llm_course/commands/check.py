@@ -13,12 +13,15 @@ from tiny_llm_course.places import ROOT
 
 
 @click.command(name="check", cls=CourseCommand)
+@click.option("--long", "with_long", is_flag=True)
 @click.option("--all", "anew", is_flag=True)
-def command(*, anew: bool) -> int:
+def command(*, with_long: bool, anew: bool) -> int:
     """Check the whole course, as it is before you have solved anything."""
     start_s = time.perf_counter()
     outcomes: list[Outcome] = []
-    for some in (FIRST, BOOK, steps()):
+    others = steps()
+    wanted = [step for step in others if with_long or anew or not step.is_long]
+    for some in (FIRST, BOOK, wanted):
         if all(outcome.succeeded for outcome in outcomes):
             outcomes += report(Runner(Kept(ROOT), anew=anew), some)
     num_failed = sum(not outcome.succeeded for outcome in outcomes)
@@ -28,6 +31,8 @@ def command(*, anew: bool) -> int:
         f"\n{took_s:.0f} s; {num_kept} of {len(outcomes)} are known to pass still"
     )
     click.echo(f"{len(outcomes) - num_failed} passed, {num_failed} failed")
+    if num_left_out := len(others) - len(wanted):
+        click.echo(f"{num_left_out} that take long were left out: pdm run check --long")
     return int(num_failed > 0)
 
 

@@ -146,8 +146,9 @@ def _surroundings() -> str:
     return digest([*usual, *headers.text_of_language(), *dialect, *checks])
 
 
+@functools.cache
 def _remove_oldest() -> None:
-    """Keep the kernels that were used last."""
+    """Keep the kernels that were used last. A process looks through them once."""
     kernels = list(cache.CACHE.glob("kernel-*.so"))
     for path in least_recent(kernels, NUM_KEPT):
         path.unlink(missing_ok=True)
