@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from tiny_llm_course.book.languages import languages
 from tiny_llm_course.checks.cache import Kept
-from tiny_llm_course.checks.running import BYTECODE, TRACING, Runner
+from tiny_llm_course.checks.running import BYTECODE, COMPILED, TRACING, Runner
 from tiny_llm_course.checks.steps import Step, steps
 from tiny_llm_course.commands import check
 from tiny_llm_course.commands.check import report
+from tiny_llm_course.doctor.system import find_compiler
 from tiny_llm_course.language import ENGLISH
 from tiny_llm_course.places import ROOT, TESTS
 
@@ -135,6 +136,20 @@ def test_what_a_step_has_from_the_start_is_no_garbage_to_look_for(root: Path) ->
     ((_, outcome),) = Runner(Kept(root)).run([Step("it ends", ("-c", code))])
 
     assert outcome.output == "False\n"
+
+
+COMPILES = """
+import mlx.core as mx
+mx.set_default_device(mx.cpu)
+mx.eval(mx.compile(lambda x: mx.exp(x) + x)(mx.ones(3)))
+"""
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="there is no C++ compiler")
+def test_what_mlx_compiles_is_there_for_the_next_step(root: Path) -> None:
+    list(Runner(Kept(root)).run([Step("it compiles", ("-c", COMPILES))]))
+
+    assert list((root / COMPILED).glob("*/cpu/*.so"))
 
 
 OWN_FILES = """

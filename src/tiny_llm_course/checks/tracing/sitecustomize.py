@@ -3,7 +3,7 @@
 Python imports a module of this name when it starts. `checks.running` puts the folder on
 the path of a step, and so of each Python that the step starts. What other programs read
 is not traced: git, and a Python started without this module, count as reading
-everything.
+everything. Garbage is looked for less often in such a Python.
 """
 
 import gc
