@@ -72,7 +72,13 @@ def english(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=() if one == DAY else pytest.mark.long)
+        for one in CHAPTERS
+    ],
+)
 def test_a_page_shows_fits_a_phone_and_is_chinese(chinese: Window, name: str) -> None:
     opened = chinese.open(name, width=PHONE)
     page = opened.page

@@ -202,21 +202,26 @@ def _in_a_browser() -> Iterator[Step]:
     yield _pytest(claim, pages, "-k", f"not ({' or '.join(tested)})", reads=looks)
     yield _pytest(claim, pages, "-k", search, reads=(f"{BUILT_PAGES}/*",))
     for name in sorted(files - {pages}):
-        yield _pytest(claim, name, reads=looks)
+        yield from _file(claim, name, reads=looks)
 
 
 def _tests(claim: str, folder: str) -> Iterator[Step]:
-    """Yield a step for each file of tests in a folder, those that compile first.
+    """Yield the steps of each file of tests in a folder, those that compile first."""
 
-    Tests with the mark `long` are a step of their own.
-    """
-    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in _files(folder)}
-    for name in sorted(texts, key=lambda one: "compiler" not in texts[one]):
-        if "pytest.mark.long" in texts[name]:
-            yield _pytest(claim, name, "-m", "not long")
-            yield replace(_pytest(claim, name, "-m", "long"), is_long=True)
-        else:
-            yield _pytest(claim, name)
+    def has_no_compiler(name: str) -> bool:
+        return "compiler" not in (ROOT / name).read_text(encoding="utf-8")
+
+    for name in sorted(_files(folder), key=has_no_compiler):
+        yield from _file(claim, name)
+
+
+def _file(claim: str, name: str, reads: tuple[str, ...] = ()) -> Iterator[Step]:
+    """Yield a step for a file of tests, and one for those that have the mark `long`."""
+    if "pytest.mark.long" in (ROOT / name).read_text(encoding="utf-8"):
+        yield _pytest(claim, name, "-m", "not long", reads=reads)
+        yield replace(_pytest(claim, name, "-m", "long", reads=reads), is_long=True)
+    else:
+        yield _pytest(claim, name, reads=reads)
 
 
 def _files(folder: str) -> list[str]:
