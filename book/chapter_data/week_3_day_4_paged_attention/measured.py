@@ -16,7 +16,7 @@ TRUE_OF = {
     "rows": (0.8, 1.6),
     "long": (0.9, 1.7),
     "piece": (0.8, 1.3),
-    "small": (1.2, 4),
+    "small": (1.2, 2),
     "large": (0.8, 1.25),
 }
 """The least and the most times as long as in one place for which the prose is true."""
